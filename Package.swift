@@ -39,11 +39,11 @@ let package = Package(
   targets: [
     // 0
     .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"]), .brew(["zlib"])]),
-    .target(name: "COpening"),
+    .target(name: "CPlatform"),
     // 1
     .target(name: "MagicJournal", dependencies: ["CZlib"], swiftSettings: strict),
     // 2
-    .target(name: "MagicData", dependencies: ["MagicJournal", "COpening", grdb, sqlite], swiftSettings: strict),
+    .target(name: "MagicData", dependencies: ["MagicJournal", "CPlatform", grdb, sqlite], swiftSettings: strict),
     // 3
     .target(
       name: "MagicReplication", dependencies: ["MagicJournal", "MagicData"], swiftSettings: strict),
@@ -51,7 +51,7 @@ let package = Package(
     .target(
       name: "MagicTransport",
       dependencies: [
-        "MagicReplication", "MagicData", "MagicJournal", "COpening", nio("NIOCore"), nio("NIOPosix"), tls, logging,
+        "MagicReplication", "MagicData", "MagicJournal", "CPlatform", nio("NIOCore"), nio("NIOPosix"), tls, logging,
       ],
       swiftSettings: strict),
     // 5

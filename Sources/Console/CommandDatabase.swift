@@ -8,8 +8,11 @@ internal import MagicTransport
 /// The database that a command works on.
 package struct CommandDatabase: Sendable {
   private let location: DatabaseLocation
+  /// Where programs are told of an id that it takes, beside an exchange.
+  private let output: OutputOptions?
 
-  package init(_ path: String) throws {
+  package init(_ path: String, _ output: OutputOptions? = nil) throws {
+    self.output = output
     location = DatabaseLocation(try CommandDatabase.url(of: path))
     try location.checkIsNoRest()
   }
@@ -56,8 +59,8 @@ package struct CommandDatabase: Sendable {
   /// Whether nobody has made it yet, or was killed before there was anything in it.
   package var isNew: Bool { !exists || location.isEmpty }
 
-  /// Keeps other commands from making the database until what is returned goes away, and waits for one that makes it just now: whoever makes it beside another comes too
-  /// late with the whole of it. `nil` if it is there.
+  /// Keeps other commands from making the database until what is returned goes away, and waits for one that makes it just now:
+  /// whoever makes it beside another comes too late with the whole of it. `nil` if it is there.
   ///
   /// - Throws: `MagicDataError` with `busy` if somebody is at it for longer than a writer is waited for.
   package func madeAlone() async throws -> FileLock? {
@@ -94,7 +97,7 @@ package struct CommandDatabase: Sendable {
   /// The same; one that is not there is made of what `body` puts into it, whole or not at all.
   package func useOrBuild<Result>(_ body: (MagicData) async throws -> Result) async throws -> Result {
     // One that somebody was killed at while he made it is made now.
-    exists ? try await use(mustExist: false, body) : try await MagicData.build(at: location, body)
+    exists ? try await use(mustExist: false, body) : try await naming { try await MagicData.build(at: location, body) }
   }
 
   /// The same for what a server has: if the way to it breaks off, what had come stays, and the next pull goes on from there.
@@ -115,31 +118,49 @@ package struct CommandDatabase: Sendable {
 
   /// Builds one, and puts it in the place of one that is there.
   package func replace<Result>(_ body: (MagicData) async throws -> Result) async throws -> Result {
-    try await MagicData.build(inPlaceOf: location, body)
+    try await naming { try await MagicData.build(inPlaceOf: location, body) }
   }
 
   /// What people are told of a copy that goes on under another id.
-  package static func becameReplica(_ replica: String) -> String {
-    "the database is a copy, or was put back from a backup: it goes on as a replica of its own, \(replica). Nothing is lost"
+  package static func becameReplica(_ replica: String, _ former: String) -> String {
+    """
+    the database is a copy, or was put back from a backup: it goes on as a replica of its own, \(replica), and was \(former). Nothing is lost. If no other database goes on as \
+    the latter, `magic-sync peers DB --expire \(former)` has nobody wait for it
+    """
   }
 
   /// Tells of an id that the database took; what no exchange has told of nobody would hear of otherwise.
-  package static func tellFresh(_ magic: MagicData) {
-    if let fresh = magic.store.takeFreshReplica() { Terminal.say(becameReplica(fresh.description), .yellow) }
+  package static func tellFresh(_ magic: MagicData, _ output: OutputOptions?) {
+    guard let change = magic.store.takeReplicaChange() else { return }
+    let (replica, former) = (change.fresh.description, change.former.description)
+    guard let output, output.json else { return Terminal.say(becameReplica(replica, former), .yellow) }
+    // That nobody reads shows with the summary.
+    try? output.event("becameReplica", ["replica": replica, "former": former])
   }
 
   private func use<Result>(
     mustExist: Bool, isForReading: Bool = false, _ body: (MagicData) async throws -> Result
   ) async throws -> Result {
-    let magic = MagicData(store: try Store(.file(location, mustExist: mustExist), isForReading: isForReading))
-    defer { CommandDatabase.tellFresh(magic) }
+    try await naming {
+      let magic = MagicData(store: try Store(.file(location, mustExist: mustExist), isForReading: isForReading))
+      defer { CommandDatabase.tellFresh(magic, output) }
+      do {
+        let result = try await body(magic)
+        try await magic.close()
+        return result
+      } catch {
+        try? await magic.close()
+        throw error
+      }
+    }
+  }
+
+  /// Which disk is full a message of SQLite's does not say.
+  private func naming<Result>(_ body: () async throws -> Result) async throws -> Result {
     do {
-      let result = try await body(magic)
-      try await magic.close()
-      return result
-    } catch {
-      try? await magic.close()
-      throw error
+      return try await body()
+    } catch let error as MagicDataError where error.code == .full && error.message.hasPrefix("the database could not be") {
+      throw MagicDataError(.full, "\(path): \(error.message)", cause: error.cause)
     }
   }
 }

@@ -4,44 +4,48 @@ package import MagicTransport
 
 /// How a client proves who it is, and knows who its server is. Secrets stand in files, never in arguments.
 ///
-/// Commands have it beside other groups, never within one: the parser's debug build checks a group within a group once for each check of the outer one, which
-/// was half the time of a short command.
+/// Commands have it beside other groups, never within one: the parser's debug build checks a group within a group once for each
+/// check of the outer one, which was half the time of a short command.
 package struct ConnectionOptions: ParsableArguments {
   @Option(
     name: .customLong("token-file"),
-    help: ArgumentHelp("For a server: the file with this client's token. (\(Twin.variable("TOKEN_FILE")))", valueName: "file"),
+    help: ArgumentHelp(
+      "For a server: the file with this client's token. (\(EnvironmentVariable.fullName("TOKEN_FILE")))", valueName: "file"),
     completion: .file())
   private var tokenFile: String?
 
   @Option(
     name: .customLong("ca"),
     help: ArgumentHelp(
-      "For a tls: URL: certificates that the server's has to come from, instead of the system's. (\(Twin.variable("CA")))",
+      "For a tls: URL: certificates that the server's has to come from, instead of the system's. (\(EnvironmentVariable.fullName("CA")))",
       valueName: "file"), completion: .file())
   private var authority: String?
 
   @Option(
     name: .customLong("fingerprint"),
     help: ArgumentHelp(
-      "For a tls: URL: the SHA-256 of the server's certificate, which alone counts then. (\(Twin.variable("FINGERPRINT")))",
+      "For a tls: URL: the SHA-256 of the server's certificate, which alone counts then. (\(EnvironmentVariable.fullName("FINGERPRINT")))",
       valueName: "digits"))
   private var fingerprint: String?
 
   @Option(
     name: .customLong("cert"),
     help: ArgumentHelp(
-      "For a tls: URL that asks for one: this client's certificate. (\(Twin.variable("CERT")))", valueName: "file"),
+      "For a tls: URL that asks for one: this client's certificate. (\(EnvironmentVariable.fullName("CERT")))",
+      valueName: "file"),
     completion: .file())
   private var certificate: String?
 
   @Option(
-    name: .customLong("key"), help: ArgumentHelp("The key of that certificate. (\(Twin.variable("KEY")))", valueName: "file"),
+    name: .customLong("key"),
+    help: ArgumentHelp("The key of that certificate. (\(EnvironmentVariable.fullName("KEY")))", valueName: "file"),
     completion: .file())
   private var key: String?
 
   @Flag(
     name: .customLong("insecure"),
-    help: ArgumentHelp("Send the token over a plain tcp: URL to another machine. (\(Twin.variable("INSECURE")))"))
+    help: ArgumentHelp("Send the token over a plain tcp: URL to another machine. (\(EnvironmentVariable.fullName("INSECURE")))")
+  )
   private var isInsecure = false
 
   package init() {}
@@ -49,17 +53,29 @@ package struct ConnectionOptions: ParsableArguments {
   package func validate() throws {
     // Both come from where one of them does.
     let isGiven = self.certificate != nil || self.key != nil
-    let (certificate, key) = isGiven ? (self.certificate, self.key) : (Twin.text("CERT"), Twin.text("KEY"))
+    let (certificate, key) =
+      isGiven ? (self.certificate, self.key) : (EnvironmentVariable.text("CERT"), EnvironmentVariable.text("KEY"))
     guard (certificate == nil) == (key == nil) else { throw ValidationError("--cert and --key go together.") }
   }
 
   package var options: SocketRemote.Options { options(keeping: [:]) }
 
-  /// What a remote's name is to keep: what was given, with paths from the root. What the environment says goes on being asked for each time.
+  /// What a remote's name is to keep: what was given, with paths from the root. What the environment says goes on being asked
+  /// for each time.
   package var kept: [String: String] {
     let given = given
     let names = ConnectionOptions.groups.filter { group in group.contains { given[$0] != nil } }.joined()
     return values([:]).filter { names.contains($0.key) }
+  }
+
+  /// The same for a name that kept `former` so far: what counts together, and of which nothing is given, stays. But the leave
+  /// to send a token in the clear was for one machine.
+  package func keptBeside(_ former: [String: String]) -> [String: String] {
+    let kept = kept
+    return ConnectionOptions.groups.reduce(into: kept) { all, group in
+      guard group != ["insecure"], !group.contains(where: { kept[$0] != nil }) else { return }
+      for name in group { all[name] = former[name] }
+    }
   }
 
   /// An option of the command line that means nothing to a remote that is no server.
@@ -81,19 +97,20 @@ package struct ConnectionOptions: ParsableArguments {
   }
 
   /// Of the environment.
-  private static var twins: [String: String] {
-    var twins: [String: String?] = [
-      "fingerprint": Twin.text("FINGERPRINT"), "insecure": Twin.flag("INSECURE") ? "" : nil,
+  private static var variables: [String: String] {
+    var variables: [String: String?] = [
+      "fingerprint": EnvironmentVariable.text("FINGERPRINT"), "insecure": EnvironmentVariable.flag("INSECURE") ? "" : nil,
     ]
     for (name, twin) in [("token-file", "TOKEN_FILE"), ("ca", "CA"), ("cert", "CERT"), ("key", "KEY")] {
-      twins[name] = Twin.text(twin).map(RemoteAddress.absolute)
+      variables[name] = EnvironmentVariable.text(twin).map(RemoteAddress.absolute)
     }
-    return twins.compactMapValues { $0 }
+    return variables.compactMapValues { $0 }
   }
 
-  /// The command line goes before what a name keeps, and that before the environment, which may be meant for another server: what counts together comes from one of them.
+  /// The command line goes before what a name keeps, and that before the environment, which may be meant for another server:
+  /// what counts together comes from one of them.
   private func values(_ kept: [String: String]) -> [String: String] {
-    let sources = [given, kept, ConnectionOptions.twins]
+    let sources = [given, kept, ConnectionOptions.variables]
     var values: [String: String] = [:]
     for group in ConnectionOptions.groups {
       let source = sources.first { source in group.contains { source[$0] != nil } } ?? [:]

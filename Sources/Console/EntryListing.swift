@@ -17,8 +17,8 @@ package final class EntryListing: @unchecked Sendable {
 
   /// - Parameter after: what was told already.
   package func print(
-    _ source: JournalSource, _ selection: LogSelection, after: Told? = nil
-  ) async throws -> (report: MagicReadReport, told: Told) {
+    _ source: JournalSource, _ selection: LogSelection, after: ReadProgress? = nil
+  ) async throws -> (report: MagicReadReport, told: ReadProgress) {
     hasBegun = false
     let (report, told, count) = try await source.writeLines(
       selection, after: after, isJSON: output.json, atOnce: LineWriter.atOnce
@@ -37,8 +37,8 @@ package final class EntryListing: @unchecked Sendable {
   /// The same, once it is there: a folder on a share may be away for a while, or there is no room to look at its checkpoints,
   /// which is known before anything of it is printed. That there is no room for what is printed ends it.
   package func printOnceThere(
-    _ source: JournalSource, _ selection: LogSelection, after: Told
-  ) async throws -> (report: MagicReadReport, told: Told) {
+    _ source: JournalSource, _ selection: LogSelection, after: ReadProgress
+  ) async throws -> (report: MagicReadReport, told: ReadProgress) {
     var backOff = BackOff(from: .seconds(1))
     while true {
       do {
@@ -57,7 +57,7 @@ extension OutputOptions {
   package func tell(_ report: MagicReadReport, to handle: FileHandle = .standardOutput) throws {
     guard json else { return report.say(isQuiet: quiet) }
     for file in report.unread {
-      try event("unread", Trouble(file), to: handle)
+      try event("unread", ErrorRecord(file), to: handle)
     }
     if let date = report.historyBegins { try event("compacted", Compacted(until: date.inLog), to: handle) }
     for gap in report.gaps { try event("missing", Gap(gap), to: handle) }
@@ -66,9 +66,9 @@ extension OutputOptions {
   /// That a server is asked again, after a pause.
   package func tell(_ error: MagicDataError, retryingAfter pause: Duration) throws {
     if json {
-      try event("retrying", Trouble(error, retryingAfter: pause))
+      try event("retrying", ErrorRecord(error, retryingAfter: pause))
     } else if !quiet {
-      Terminal.say(Trouble.text(error, retryingAfter: pause), .yellow)
+      Terminal.say(ErrorRecord.text(error, retryingAfter: pause), .yellow)
     }
   }
 
@@ -83,7 +83,7 @@ extension MagicReadReport {
     for file in unread { Terminal.say(file.message.printable, .yellow) }
     if let historyBegins, !isQuiet {
       Terminal.say(
-        "history up to \(historyBegins.inLog) was given up by compact: of it only what was in force is shown", .yellow)
+        "history up to \(historyBegins.inLog) was given up by compact: of it only what was in force is left", .yellow)
     }
     for gap in gaps {
       Terminal.say(

@@ -2,8 +2,8 @@ internal import Foundation
 
 /// The C library's heap.
 enum Heap {
-  /// glibc gives threads arenas of their own. What one thread reads and another lets go of stays in the one's arena, which made up 30 MB of a pull of two million
-  /// changes; and it is no slower with one for all.
+  /// glibc gives threads arenas of their own. What one thread reads and another lets go of stays in the one's arena, which made
+  /// up 30 MB of a pull of two million changes; and it is no slower with one for all.
   static func shareOneArena() {
     #if canImport(Glibc)
       // Its header is in no module.

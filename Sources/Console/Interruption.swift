@@ -1,7 +1,7 @@
 internal import Foundation
 internal import MagicData
 
-/// What a command ends with that a signal asked to end.
+/// The error of a command that a signal has interrupted.
 package struct Interrupted: Error {
   /// Those that ask a program to end.
   package static let signals = [SIGINT, SIGTERM, SIGHUP]
@@ -13,8 +13,8 @@ package struct Interrupted: Error {
   }
 }
 
-/// Runs a command so that the first interruption cancels it, and another one ends the program at once. What comes within a second of the first belongs to it: who
-/// ends a program may tell its group as well, and a terminal that is closed both.
+/// Runs a command so that the first interruption cancels it, and another one ends the program at once. What comes within a
+/// second of the first belongs to it: who ends a program may tell its group as well, and a terminal that is closed both.
 package struct Interruption<Result: Sendable> {
   /// A failure after a signal is `Interrupted`, whatever error the cancelled work came to.
   package let result: Swift.Result<Result, any Error>
@@ -95,7 +95,7 @@ extension Interrupted {
     sources.withLock { $0.append(source) }
   }
 
-  /// As if nobody had listened.
+  /// Ends the program by the signal's default action.
   fileprivate static func end(by number: Int32) {
     Foundation.signal(number, SIG_DFL)
     // Dispatch's own threads block it.

@@ -2,7 +2,7 @@ internal import ArgumentParser
 package import Foundation
 internal import MagicData
 
-/// Writes many lines to standard output: a call of the system for many of them, and for each one on a terminal.
+/// Writes lines to standard output: buffered, or one by one on a terminal.
 package final class LineWriter: Sendable {
   private let pending = Locked<[UInt8]>([])
 
@@ -21,7 +21,7 @@ package final class LineWriter: Sendable {
 
   package func line(_ text: String) throws { try line(Array(text.utf8)) }
 
-  /// Nothing is kept back.
+  /// Writes what is buffered.
   package func flush() throws { try pending.withLock { try LineWriter.write(&$0) } }
 
   private static func write(_ pending: inout [UInt8]) throws {
@@ -34,8 +34,8 @@ package final class LineWriter: Sendable {
   /// Whether there is anything on standard output.
   static var hasWritten: Bool { written.withLock { $0 } }
 
-  /// Writes all of `bytes`; where there is no room for them, that has its exit code. Where there will be, as in a pipe that somebody else has made non-blocking,
-  /// it waits until there is, or the task is cancelled.
+  /// Writes all of `bytes`; where there is no room for them, that has its exit code. Where there will be, as in a pipe that
+  /// somebody else has made non-blocking, it waits until there is, or the task is cancelled.
   package static func write(_ bytes: some ContiguousBytes, to descriptor: Int32) throws {
     try bytes.withUnsafeBytes { bytes in
       var written = 0

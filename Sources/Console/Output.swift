@@ -3,18 +3,22 @@ package import Foundation
 
 /// What a command prints: sentences for people, or a JSON object a line for programs (Protocol/output.md).
 package struct OutputOptions: ParsableArguments {
-  @Flag(name: .customLong("json"), help: "Print JSON, an object a line, the summary last. (\(Twin.variable("JSON")))")
+  @Flag(
+    name: .customLong("json"), help: "Print JSON, an object a line, the summary last. (\(EnvironmentVariable.fullName("JSON")))"
+  )
   private var asksForJSON = false
 
   @Flag(
     name: [.customShort("q"), .customLong("quiet")],
-    help: "Print no progress and no remarks, only results and errors. (\(Twin.variable("QUIET")))")
+    help:
+      "Print no progress and no remarks: what was asked for, errors, and what wants a look. (\(EnvironmentVariable.fullName("QUIET")))"
+  )
   private var asksForQuiet = false
 
   package init() {}
 
-  package var json: Bool { asksForJSON || Twin.flag("JSON") }
-  package var quiet: Bool { asksForQuiet || Twin.flag("QUIET") }
+  package var json: Bool { asksForJSON || EnvironmentVariable.flag("JSON") }
+  package var quiet: Bool { asksForQuiet || EnvironmentVariable.flag("QUIET") }
 
   /// One of the lines before the summary.
   package func event(_ name: String, _ content: some Encodable, to handle: FileHandle = .standardOutput) throws {
@@ -40,7 +44,7 @@ package struct OutputOptions: ParsableArguments {
     // Whoever cannot be told this learns it from the exit code.
     try? event(
       "summary",
-      Summary(command: command, exit: status.rawValue, content: Failure(error: Trouble(code: code, message: message))),
+      Summary(command: command, exit: status.rawValue, content: Failure(error: ErrorRecord(code: code, message: message))),
       to: isOutputTaken ? .standardError : .standardOutput)
   }
 
@@ -85,7 +89,7 @@ private struct Summary: Encodable {
 }
 
 private struct Failure: Encodable {
-  let error: Trouble
+  let error: ErrorRecord
 }
 
 package struct Empty: Encodable, Sendable {

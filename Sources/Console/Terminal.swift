@@ -27,8 +27,8 @@ package enum Terminal {
 
   /// A line of the log. What cannot be said there is not worth failing for.
   package static func say(_ text: String, _ colour: Colour? = nil) {
-    let name = "\(Twin.programName):"
-    write((colour.map { coloured(name, $0) } ?? name) + " \(ShownName.text(text).withoutControls)\n")
+    let name = "\(EnvironmentVariable.programName):"
+    write((colour.map { coloured(name, $0) } ?? name) + " \(DisplayName.text(text).withoutControls)\n")
   }
 
   /// Asks, and waits for a line of standard input; `nil` at its end.

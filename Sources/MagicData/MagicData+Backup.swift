@@ -5,17 +5,16 @@ internal import MagicJournal
 extension MagicData {
   /// Copies the database, as it is at one moment, to a place where there is none; it can be in use meanwhile.
   ///
-  /// The copy is a replica of its own: it has all objects, the whole journal and the data set, and a replica id of its own, so that both can be
-  /// written to and sync with each other and with others. It has the assets as well. It is there as a whole, and on the disk, or not
-  /// at all: if this fails or the process dies, no database is at `path`; a process that dies may leave a folder whose
-  /// name begins with `.magic-scratch-`, and the one that it is in, where another try goes well, and takes it away. One that dies between the last two steps leaves the assets at their place
-  /// without a database, where another try goes well, too.
-  /// What this database has written is on the disk too then, as before a push.
+  /// The copy is a replica of its own: it has all objects, the whole journal and the data set, and a replica id of its own, so
+  /// that both can be written to and sync with each other and with others. It has the assets as well. It is there as a whole,
+  /// and on the disk, or not at all: if this fails or the process dies, no database is at `path`; a process that dies may leave
+  /// a folder whose name begins with `.magic-scratch-`, and the one that it is in, where another try goes well, and takes it
+  /// away. One that dies between the last two steps leaves the assets at their place without a database, where another try goes
+  /// well, too. What this database has written is on the disk too then, as before a push.
   ///
   /// - Parameter path: as in ``init(path:reads:)-(URL,_)``, in any folder that can be written to.
-  /// - Throws: ``MagicDataError`` with `exists`, `notFound` (no such folder), `notADatabase` (no place for one), `full`, `notAllowed` or `busy` (another program has locked
-  ///   the folder that the assets' folder is in);
-  ///   `CancellationError`.
+  /// - Throws: ``MagicDataError`` with `exists`, `notFound` (no such folder), `notADatabase` (no place for one), `full`,
+  ///   `notAllowed` or `busy` (another program has locked the folder that the assets' folder is in); `CancellationError`.
   /// - Complexity: O(file). Memory is flat; SQLite's WAL grows by what is written meanwhile.
   public func backup(to path: URL) async throws {
     let target = try DatabaseLocation(checking: path)
@@ -28,7 +27,7 @@ extension MagicData {
     if target.file.standardizedFileURL.path.hasPrefix(assets.standardizedFileURL.path + "/") {
       throw MagicDataError(.notAllowed, "\(path.path) is among the database's own assets; name a place outside of them")
     }
-    guard !store.isClosed else { throw Accesses.closed }
+    guard !store.isClosed else { throw UsageCounter.closed }
     // What the snapshot names stays until it is copied.
     let pin = try await store.assets.pin()
     defer { withExtendedLifetime(pin) {} }

@@ -1,16 +1,18 @@
 extension MagicData {
   /// Runs several updates, removes and reads as one: all of it is stored, or nothing.
   ///
-  /// What is stored is one transaction of the journal, with one entry for each object: replicas apply it whole. If `body` throws, or its
-  /// task was cancelled, everything is rolled back, and the instances that were saved are as if they had not been. Other writes of this
-  /// process wait until it is over, those of other processes for as long as SQLite lets them; reads go on, and see nothing of it.
+  /// What is stored is one transaction of the journal, with one entry for each object: replicas apply it whole. If `body`
+  /// throws, or its task was cancelled, everything is rolled back, and the instances that were saved are as if they had not
+  /// been. Other writes of this process wait until it is over, those of other processes for as long as SQLite lets them; reads
+  /// go on, and see nothing of it.
   ///
-  /// - Parameter body: is given the transaction, which takes one call at a time and is of no use afterwards. A write to the database itself
-  ///   would wait for the body to end; that is an error, also in tasks that the body starts, until it has ended. (It cannot be told in a
-  ///   detached task: do not await such a one.) A read of the database itself sees nothing of the transaction; of one in memory it is that error, too. A function that is given the transaction
-  ///   is `nonisolated(nonsending)`.
-  /// - Throws: what `body` throws; `CancellationError`; ``MagicDataError`` with `busy`, `full`, `notAllowed` or `tooLarge`, `transaction` within another one of the same database, `failed` if the database
-  ///   is closed.
+  /// - Parameter body: is given the transaction, which takes one call at a time and is of no use afterwards. A write to the
+  ///   database itself would wait for the body to end; that is an error, also in tasks that the body starts, until it has
+  ///   ended. (It cannot be told in a detached task: do not await such a one.) A read of the database itself sees nothing of
+  ///   the transaction; of one in memory it is that error, too. A function that is given the transaction is
+  ///   `nonisolated(nonsending)`.
+  /// - Throws: what `body` throws; `CancellationError`; ``MagicDataError`` with `busy`, `full`, `notAllowed` or `tooLarge`,
+  ///   `transaction` within another one of the same database, `failed` if the database is closed.
   @discardableResult
   public nonisolated(nonsending) func transaction<Result>(
     _ body: nonisolated(nonsending) (MagicTransaction) async throws -> Result

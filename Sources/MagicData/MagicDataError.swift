@@ -20,7 +20,8 @@ public struct MagicDataError: Error, Sendable, CustomStringConvertible {
     case model
     /// A stored value cannot be read as the property's type, or a property's value cannot be encoded.
     case value
-    /// A query asks for what the database cannot tell: a property that is worked out, the order of a coded value, a negative limit.
+    /// A query asks for what the database cannot tell: a property that is worked out, the order of a coded value, a negative
+    /// limit.
     case query
     /// A value or a transaction is above a limit.
     case tooLarge

@@ -1,6 +1,7 @@
 /// Every bound of the formats, in one place; Protocol/ states each with its rule.
 package enum Limits {
-  /// Bytes that may follow a length within a value, or a relation's code (V-7): more belongs into an asset, and a reader may have to hold several.
+  /// Bytes that may follow a length within a value, or a relation's code (V-7): more belongs into an asset, and a reader may
+  /// have to hold several.
   package static let valueBytes = 1 << 25
   /// Elements of one list, set or dictionary (V-7): some take two bytes there and eighty in memory.
   package static let elements = 1 << 22

@@ -61,8 +61,9 @@ public enum RemoteAddress: Sendable {
     }
   }
 
-  /// A path from the root, which the system follows as it would have followed this one: `..` behind a link is above what that leads to. `URL(fileURLWithPath:)`
-  /// would strike both out of a path that does not begin at the root, and take `~` for somebody's folder.
+  /// A path from the root, which the system follows as it would have followed this one: `..` behind a link is above what that
+  /// leads to. `URL(fileURLWithPath:)` would strike both out of a path that does not begin at the root, and take `~` for
+  /// somebody's folder.
   package static func absolute(_ path: String) -> String {
     let working = FileManager.default.currentDirectoryPath
     guard path.utf8.first != UInt8(ascii: "/"), working.hasPrefix("/") else { return path }
@@ -91,8 +92,8 @@ public enum RemoteAddress: Sendable {
     return absolute(url.path)
   }
 
-  /// What stands before `://` (RFC 3986: letters, digits, `+`, `-`, `.`), or before a colon alone if it is one of ours. A folder whose name
-  /// looks so is written with `./` in front.
+  /// What stands before `://` (RFC 3986: letters, digits, `+`, `-`, `.`), or before a colon alone if it is one of ours. A
+  /// folder whose name looks so is written with `./` in front.
   private static func scheme(of address: String) -> String? {
     guard let colon = address.firstIndex(of: ":") else { return nil }
     let scheme = address[..<colon].lowercased()

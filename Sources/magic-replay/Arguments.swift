@@ -20,6 +20,14 @@ struct SourceArgument: ParsableArguments {
   }
 }
 
+extension JournalSource {
+  /// Says that nothing matches, and of a type that was mistyped which ones there are.
+  func sayNothing(_ text: String, of type: String?) async throws {
+    let unknown: String? = if let type { try await self.unknown(type: type) } else { nil }
+    Terminal.say(text + (unknown.map { ": \($0)" } ?? ""), .yellow)
+  }
+}
+
 /// What came through pipes, until the program ends.
 private let scratch = Locked<[ScratchFolder]>([])
 
@@ -64,7 +72,7 @@ private func copy(of descriptor: Int32, _ name: String) throws -> String {
   let folder = try ScratchFolder("pipe")
   scratch.withLock { $0.append(folder) }
   let file = folder.url.appendingPathComponent("pipe")
-  ShownName.set(name, of: file.path)
+  DisplayName.set(name, of: file.path)
   let read = StreamReader.reading(descriptor, name)
   do {
     try DurableFile.write(to: file) { append in
@@ -96,8 +104,8 @@ struct WindowOptions: ParsableArguments {
   func selection() throws -> LogSelection {
     var selection = LogSelection()
     selection.replicas = try replica.replicas(or: "REPLICA")
-    selection.since = try (since ?? Twin.text("SINCE")).map { try MagicMoment($0) }
-    selection.until = try (until ?? Twin.text("UNTIL")).map { try MagicMoment($0) }
+    selection.since = try (since ?? EnvironmentVariable.text("SINCE")).map { try MagicMoment($0) }
+    selection.until = try (until ?? EnvironmentVariable.text("UNTIL")).map { try MagicMoment($0) }
     return selection
   }
 
@@ -106,12 +114,13 @@ struct WindowOptions: ParsableArguments {
 
 extension [String] {
   /// What was given, or the twin of the option.
-  func or(_ twin: String) -> [String] { isEmpty ? Twin.text(twin).map { [$0] } ?? [] : self }
+  func or(_ twin: String) -> [String] { isEmpty ? EnvironmentVariable.text(twin).map { [$0] } ?? [] : self }
 
   /// The same of how ids of replicas begin.
   func replicas(or twin: String) throws -> [String] { try or(twin).replicas() }
 
-  /// How ids of replicas begin. All of them begin with an empty text, as an unset variable of the shell gives it, and none with what is no digit of one.
+  /// How ids of replicas begin. All of them begin with an empty text, as an unset variable of the shell gives it, and none with
+  /// what is no digit of one.
   func replicas() throws -> [String] {
     let replicas = map { $0.lowercased() }
     for id in replicas where !(1...32 ~= id.utf8.count && id.allSatisfy { $0.isASCII && $0.isHexDigit }) {

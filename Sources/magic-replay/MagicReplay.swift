@@ -11,7 +11,7 @@ struct MagicReplay: Program {
       SOURCE is a database, a folder remote, a segment file, a bundle or an export, as a path or a file: URL, \
       - for one of these files that comes through a pipe, or a server, as tcp://host:port, tls://host:port, unix:/path or ssh://host/path.
       TIME is 2026-01-31T12:00:00Z or less of it, down to the month 2026-01 (without a zone: local time), \
-      2h ago (s, m, h, d or w), a sequence as 17, or 1a2b3c4d:17 as log prints it.
+      12:00, today or yesterday (its beginning), 2h ago (s, m, h, d or w), a sequence as 17, or 1a2b3c4d:17 as log prints it.
 
       Examples:
         magic-replay log notes --since "2h ago"
@@ -30,9 +30,17 @@ struct MagicReplay: Program {
       Bisect.self,
     ])
 
-  static let twins = Twin.Names(
+  static let variables = EnvironmentVariable.Names(
     flags: ["FOLLOW", "CSV", "CHECK", "SHUFFLE", "FORCE", "DRY_RUN", "YES", "INSECURE"], integers: ["LIMIT", "SEED"],
     choices: ["OP": Log.Operation.allCases.map(\.rawValue)])
+
+  static let other = (
+    name: "magic-sync",
+    commands: [
+      "init", "clone", "push", "pull", "sync", "remote", "status", "peers", "compact", "digest", "backup", "serve",
+      "demo",
+    ]
+  )
 
   static func main() { begin() }
 }

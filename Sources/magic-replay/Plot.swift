@@ -34,7 +34,8 @@ struct Plot {
   ]
   private static let (width, height, left, gap) = (860, 200, 70, 60)
 
-  /// Above, changes over time, stacked by replica; below, how the journal grew. Replicas stand in the order of their ids, so that the same journal gives the same file.
+  /// Above, changes over time, stacked by replica; below, how the journal grew. Replicas stand in the order of their ids, so
+  /// that the same journal gives the same file.
   var svg: String {
     let replicas = timeline.counts.keys.sorted()
     let spans = max(timeline.length, 1)

@@ -2,8 +2,8 @@ import Console
 import Foundation
 import MagicData
 
-/// A command that the shell runs. Foundation's `Process` will not do: on Linux its `run()` now and then reads past the end of a list of open files
-/// (swift-corelibs-foundation 5472).
+/// A command that the shell runs. Foundation's `Process` will not do: on Linux its `run()` now and then reads past the end of a
+/// list of open files (swift-corelibs-foundation 5472).
 struct ShellCommand {
   let text: String
 
@@ -13,8 +13,9 @@ struct ShellCommand {
     case signal(Int32)
   }
 
-  /// Runs it with `argument` as `$1`, and waits. Its output goes to standard error, since standard output is for the result. Cancelling ends it, with all that it
-  /// has started; where it may ask on a terminal, which tells what it has started of Ctrl-C itself, the command alone.
+  /// Runs it with `argument` as `$1`, and waits. Its output goes to standard error, since standard output is for the result.
+  /// Cancelling ends it, with all that it has started; where it may ask on a terminal, which tells what it has started of
+  /// Ctrl-C itself, the command alone.
   func run(_ argument: String) async throws -> Ending {
     // Of the groups of a terminal one alone may read.
     let hasGroup = isatty(STDIN_FILENO) == 0
@@ -36,7 +37,8 @@ struct ShellCommand {
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
     posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO)
-    // What this program hears of and lets pass, as Ctrl-C, ends the command, and nothing is blocked, as it is on threads of the system's pool.
+    // What this program hears of and lets pass, as Ctrl-C, ends the command, and nothing is blocked, as it is on threads of the
+    // system's pool.
     posix_spawnattr_init(&attributes)
     defer { posix_spawnattr_destroy(&attributes) }
     var (signals, blocked) = (sigset_t(), sigset_t())

@@ -19,13 +19,13 @@ struct RemoteArgument: ParsableArguments {
   /// - Parameter isMade: whether the database is made if it is not there.
   func place(
     in database: CommandDatabase, _ connection: ConnectionOptions, isMade: Bool = false
-  ) async throws -> RemotePlace {
-    try await RemotePlace.meant(by: address, in: database, connection, isMade: isMade)
+  ) async throws -> RemoteLocation {
+    try await RemoteLocation.meant(by: address, in: database, connection, isMade: isMade)
   }
 
   /// The same; `nil` if none is named, and the database knows none.
-  func placeIfAny(in database: CommandDatabase, _ connection: ConnectionOptions) async throws -> RemotePlace? {
-    try await RemotePlace.ifAny(meantBy: address, in: database, connection)
+  func placeIfAny(in database: CommandDatabase, _ connection: ConnectionOptions) async throws -> RemoteLocation? {
+    try await RemoteLocation.ifAny(meantBy: address, in: database, connection)
   }
 }
 
@@ -45,9 +45,25 @@ struct AcceptOption: ParsableArguments {
     }
   }
 
+  /// Throws where exchanges follow each other.
+  func checkIsForOne() throws {
+    guard replicas.isEmpty else { throw ValidationError("--accept is for one exchange, without --watch.") }
+  }
+
   var replicas: Set<String> {
-    let given = ids.isEmpty ? (Twin.text("ACCEPT") ?? "").split(separator: ",").map(String.init) : ids
+    let given = ids.isEmpty ? (EnvironmentVariable.text("ACCEPT") ?? "").split(separator: ",").map(String.init) : ids
     return Set(given.map { $0.trimmingCharacters(in: .whitespaces).lowercased() })
+  }
+}
+
+struct NameOption: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "Give the replica a name, for people: peers shows it everywhere. It is said here alone.", valueName: "NAME"))
+  var name: String?
+
+  func validate() throws {
+    guard name.map(ReplicaName.isValid) ?? true else { throw ValidationError("\(ReplicaName.rule).") }
   }
 }
 
@@ -60,27 +76,49 @@ struct AnewOption: ParsableArguments {
       """)
   private var isGiven = false
 
-  var isOn: Bool { isGiven || Twin.flag("ANEW") }
+  var isOn: Bool { isGiven || EnvironmentVariable.flag("ANEW") }
 
   /// Puts back what makes a folder the remote of a database, if that is asked for, and says so.
-  func putBack(_ place: RemotePlace, _ magic: MagicData, _ output: OutputOptions) async throws {
+  func putBack(_ place: RemoteLocation, _ magic: MagicData, _ output: OutputOptions) async throws {
     guard isOn, case .folder(let folder) = place, try await folder.putBackMarker(of: magic) else { return }
     if !output.quiet { Terminal.say("put magicdata.json back in \(place.text)") }
   }
 
   /// What else is gone is made whenever somebody pushes to it.
-  func check(_ place: RemotePlace) throws {
+  func check(_ place: RemoteLocation) throws {
     guard !isGiven || place.isFolder else { throw ValidationError("--anew is for a remote that is a folder.") }
   }
 }
 
-extension RemotePlace {
+/// For a command that goes on with what comes.
+struct WatchOptions: ParsableArguments {
+  @Flag(help: "Go on until interrupted. (MAGIC_SYNC_WATCH)")
+  private var watch = false
+
+  @Option(
+    help: ArgumentHelp(
+      """
+      With --watch: look at the remote every so many seconds, and exchange no more often than that; each second if nothing is said. (MAGIC_SYNC_INTERVAL)
+      """,
+      valueName: "seconds"))
+  private var interval: Double?
+
+  var isOn: Bool { watch || EnvironmentVariable.flag("WATCH") }
+  var pause: Double { interval ?? EnvironmentVariable.double("INTERVAL") ?? 1 }
+
+  func validate() throws {
+    guard pause >= 0.01, pause <= 86_400 else { throw ValidationError("--interval takes 0.01 to 86400 seconds.") }
+    guard interval == nil || isOn else { throw ValidationError("--interval is for --watch.") }
+  }
+}
+
+extension RemoteLocation {
   /// A name means what the database calls so; anything else is an address.
   static func meant(
     by address: String?, in database: CommandDatabase, _ connection: ConnectionOptions? = nil, isMade: Bool = false
-  ) async throws -> RemotePlace {
+  ) async throws -> RemoteLocation {
     guard let place = try await ifAny(meantBy: address, in: database, connection, isMade: isMade) else {
-      throw RemotePlace.noneIsNamed
+      throw RemoteLocation.noneIsNamed
     }
     return place
   }
@@ -92,10 +130,10 @@ extension RemotePlace {
 
   fileprivate static func ifAny(
     meantBy address: String?, in database: CommandDatabase, _ connection: ConnectionOptions?, isMade: Bool = false
-  ) async throws -> RemotePlace? {
+  ) async throws -> RemoteLocation? {
     // What has a part above it, or a scheme, is no name.
     if let address, address == "-" || address.contains(where: { "/:".contains($0) }) {
-      return try RemotePlace(address, connection)
+      return try RemoteLocation(address, connection)
     }
     // One that has to be there says so itself.
     if isMade, database.isNew {
@@ -105,14 +143,14 @@ extension RemotePlace {
           .notFound,
           "there is no database at \(database.path); check the path, or name the remote that one is to be made of")
       }
-      return try RemotePlace(address, connection)
+      return try RemoteLocation(address, connection)
     }
     let remotes = try await database.look { magic in try await magic.remotes() }
     if let address {
       if let remote = remotes.first(where: { $0.name == address }) {
-        return try RemotePlace(remote.address, connection, keeping: remote.options)
+        return try RemoteLocation(remote.address, connection, keeping: remote.options)
       }
-      let place = try RemotePlace(address, connection)
+      let place = try RemoteLocation(address, connection)
       // A name that was mistyped is no folder to be made.
       if case .folder(let folder) = place, !remotes.isEmpty, !FileManager.default.fileExists(atPath: folder.folder.path) {
         throw MagicDataError(
@@ -131,6 +169,6 @@ extension RemotePlace {
         "the database knows several remotes (\(remotes.map(\.name).joined(separator: ", "))) and none of them is origin; name one"
       )
     }
-    return try RemotePlace(remote.address, connection, keeping: remote.options)
+    return try RemoteLocation(remote.address, connection, keeping: remote.options)
   }
 }

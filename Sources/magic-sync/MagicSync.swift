@@ -26,12 +26,17 @@ struct MagicSync: Program {
       Init.self, Clone.self, Push.self, Pull.self, Sync.self, Remote.self, Status.self, LogCommand.self, Peers.self,
       Compact.self,
       DigestCommand.self,
-      Verify.self, Serve.self, Demo.self,
+      Verify.self, Backup.self, Serve.self, Demo.self,
     ])
 
-  static let twins = Twin.Names(
+  static let variables = EnvironmentVariable.Names(
     flags: ["WATCH", "CHECK", "CONFLICTS", "STDIO", "INSECURE", "DRY_RUN", "ANEW"], integers: ["LIMIT", "COMMITS"],
     numbers: ["INTERVAL"])
+
+  static let other = (
+    name: "magic-replay",
+    commands: ["stats", "history", "blame", "state", "diff", "apply", "undo", "export", "import", "bisect"]
+  )
 
   static func main() { begin() }
 }

@@ -13,8 +13,8 @@ actor Reporter {
   private var parked: Set<String> = []
   /// What was said already, of what is said anew with each exchange.
   private var said: Set<String> = []
-  private(set) var pulled = Moved(PullReport())
-  private(set) var pushed = Moved(PushReport())
+  private(set) var pulled = TransferSummary(PullReport())
+  private(set) var pushed = TransferSummary(PushReport())
   /// Prints each exchange that moved something; else the command does at its end.
   private let isContinuous: Bool
   /// Whether the last try failed.
@@ -69,13 +69,13 @@ actor Reporter {
     if let failure { throw failure }
     // An event that came while many waited may have been dropped; the report has counted them all.
     let more = max(conflicts, pulled.conflicts ?? 0) - Reporter.shownConflicts
-    if more > 0, !output.json { remark("\(more.grouped) more values lost; `magic-sync log --conflicts` shows them") }
+    if more > 0, !output.json { warn("\(more.grouped) more values lost; `magic-sync log --conflicts` shows them") }
   }
 
   private func tell(_ event: MagicReplicationEvent) {
     switch event {
-    case .applied(let report): pulled += Moved(report)
-    case .sent(let report): pushed += Moved(report)
+    case .applied(let report): pulled += TransferSummary(report)
+    case .sent(let report): pushed += TransferSummary(report)
     default: break
     }
     if output.json { return json(event) }
@@ -85,18 +85,18 @@ actor Reporter {
     }
     bar.clear()
     switch event {
-    case .applied(let report) where isContinuous: result(Moved(report).sentence("pulled", lacking: ""))
+    case .applied(let report) where isContinuous: result(TransferSummary(report).sentence("pulled", lacking: ""))
     case .sent(let report) where isContinuous:
       goOn()
-      result(Moved(report).sentence("pushed", lacking: ""))
+      result(TransferSummary(report).sentence("pushed", lacking: ""))
     case .inStep: goOn()
     case .conflict(let conflict):
       conflicts += 1
-      if conflicts <= Reporter.shownConflicts { remark("lost: \(conflict.text)") }
+      if conflicts <= Reporter.shownConflicts { warn("lost: \(conflict.text)") }
     case .parked(let replica): tell(replica)
     case .unread(let file): trouble(file.message)
-    case .becameReplica(let replica):
-      trouble(CommandDatabase.becameReplica(replica))
+    case .becameReplica(let replica, let former):
+      trouble(CommandDatabase.becameReplica(replica, former))
     case .closed(let replica):
       trouble(
         """
@@ -124,19 +124,19 @@ actor Reporter {
         """)
     case .retrying(let error, let pause):
       isRetrying = true
-      remark(Trouble.text(error, retryingAfter: pause))
+      remark(ErrorRecord.text(error, retryingAfter: pause))
     case .progress, .applied, .sent, .forked: break
     }
   }
 
-  /// A whole exchange has come to its end; a pull alone is half of one.
-  private func goOn() {
+  /// A whole exchange has come to its end. A pull alone is half of one, unless nothing is to be sent.
+  func goOn() {
     if isRetrying { remark("the exchange goes on") }
     isRetrying = false
   }
 
   private func result(_ text: String) {
-    guard failure == nil else { return }
+    guard failure == nil, !output.quiet else { return }
     do { try output.line(text) } catch { failure = error }
   }
 
@@ -144,8 +144,11 @@ actor Reporter {
     if !output.quiet { Terminal.say(text, .yellow) }
   }
 
+  /// What a person may want to look at, also one who asked for quiet.
+  private func warn(_ text: String) { Terminal.say(text, .yellow) }
+
   private func trouble(_ text: String) {
-    if said.insert(text).inserted { Terminal.say(text, .yellow) }
+    if said.insert(text).inserted { warn(text) }
   }
 
   private func tell(_ replica: PullReport.HeldBack) {
@@ -167,21 +170,22 @@ actor Reporter {
     do {
       switch event {
       case .progress(let progress): try line("progress", Progress(progress))
-      case .applied(let report): try line("applied", Moved(report))
-      case .sent(let report): try line("sent", Moved(report))
+      case .applied(let report): try line("applied", TransferSummary(report))
+      case .sent(let report): try line("sent", TransferSummary(report))
       case .conflict(let conflict): try line("conflict", conflict)
       case .parked(let replica):
         try line("parked", Parked(replica: replica.replica, aheadMilliseconds: replica.aheadMilliseconds))
-      case .unread(let file): try line("unread", Trouble(file))
-      case .becameReplica(let replica): try line("becameReplica", ["replica": replica])
+      case .unread(let file): try line("unread", ErrorRecord(file))
+      case .becameReplica(let replica, let former):
+        try line("becameReplica", ["replica": replica, "former": former])
       case .closed(let replica): try line("closed", ["replica": replica])
       case .differed(let replica): try line("differed", ["replica": replica])
       case .missing(let gap): try line("missing", Gap(gap))
       case .lacking(let assets): try line("lacking", Lacking(assets: assets))
-      case .forked(let error): try line("forked", Trouble(error))
+      case .forked(let error): try line("forked", ErrorRecord(error))
       case .inStep: try line("inStep", Empty())
       case .retrying(let error, let pause):
-        try line("retrying", Trouble(error, retryingAfter: pause))
+        try line("retrying", ErrorRecord(error, retryingAfter: pause))
       }
     } catch {
       failure = failure ?? error

@@ -1,7 +1,8 @@
 import Foundation
 import Testing
 
-/// The Swift code in the documents and in the comments of the sources stands, line by line, in a file here that is compiled and run.
+/// The Swift code in the documents and in the comments of the sources stands, line by line, in a file here that is compiled and
+/// run.
 @Suite struct ExampleTests {
   private static let root: URL = {
     var folder = URL(fileURLWithPath: #filePath)

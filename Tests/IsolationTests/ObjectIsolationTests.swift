@@ -34,8 +34,8 @@ struct PlainValue: MagicConvertible, Sendable {
   func makeModel() -> Plain { Plain(name) }
 }
 
-/// An instance belongs to one actor, so every call has to come back to the one that it was made from. Run these optimized as well: what goes
-/// wrong here has gone wrong there alone.
+/// An instance belongs to one actor, so every call has to come back to the one that it was made from. Run these optimized as
+/// well: what goes wrong here has gone wrong there alone.
 @Suite @MainActor struct ObjectIsolationTests {
   let folder: TemporaryFolder
 

@@ -432,7 +432,8 @@ struct Film: MagicObject {
     }
   }
 
-  /// All that belongs to a database is where its file is, also if that is yet to come: what lay beside the link, nobody would find by the file's own name.
+  /// All that belongs to a database is where its file is, also if that is yet to come: what lay beside the link, nobody would
+  /// find by the file's own name.
   @Test func aLinkToWhatIsNotThereYetIsTheDatabaseThatIsMadeThere() async throws {
     for name in ["links", "real"] {
       try FileManager.default.createDirectory(at: folder[name], withIntermediateDirectories: false)
@@ -458,7 +459,8 @@ struct Film: MagicObject {
     #expect(try await copy.object(of: Paper.self, primary: "a").text.value == "x")
   }
 
-  /// An app and its extension start for the first time: what the one has placed by then is nobody's rest, and is cleared up one day.
+  /// An app and its extension start for the first time: what the one has placed by then is nobody's rest, and is cleared up one
+  /// day.
   @Test func whatIsPlacedWhileOthersOpenANewDatabaseIsItsOwn() async throws {
     for round in 0..<20 {
       let path = folder["new\(round)"]
@@ -504,7 +506,8 @@ struct Film: MagicObject {
     #expect(try folder.contents().keys.filter { $0.contains(".magic-") } == [])
   }
 
-  /// Assets without their database may be the only ones of one that was moved away, unless somebody has left them who was killed while he put a database there (H-33).
+  /// Assets without their database may be the only ones of one that was moved away, unless somebody has left them who was
+  /// killed while he put a database there (H-33).
   @Test func assetsWithoutTheirDatabaseStay() async throws {
     let location = DatabaseLocation(folder["papers.db"])
     try FileManager.default.createDirectory(at: location.assets, withIntermediateDirectories: false)
@@ -523,7 +526,8 @@ struct Film: MagicObject {
     #expect(names == [name("another"), name("built")].sorted())
   }
 
-  /// H-33: of a database that was there the assets may be the only ones, whatever somebody has left who was killed, or came too late, when he put another one there.
+  /// H-33: of a database that was there the assets may be the only ones, whatever somebody has left who was killed, or came too
+  /// late, when he put another one there.
   @Test(arguments: [false, true]) func assetsOfADatabaseThatWasThereStay(isOpenBefore: Bool) async throws {
     let location = DatabaseLocation(folder["papers.db"])
     let mark = location.assets.appendingPathComponent(".unfinished")
@@ -1060,7 +1064,8 @@ struct Film: MagicObject {
     #expect(try files("copy") == [name("two"), name("more")].sorted())
   }
 
-  /// H-33: a lock of another program's on the folder holds up nothing but what needs it, and that for no longer than a writer waits, or until it is told to stop.
+  /// H-33: a lock of another program's on the folder holds up nothing but what needs it, and that for no longer than a writer
+  /// waits, or until it is told to stop.
   @Test(.timeLimit(.minutes(15))) func whoLocksTheFolderEndsNothing() async throws {
     let magic = try await MagicData(path: database)
     try await magic.update(Paper("a", "one"))
@@ -1126,7 +1131,8 @@ struct Film: MagicObject {
   #if os(Linux) || os(macOS)
     /// H-33: who is killed cleans nothing up; the next process with such a database does.
     @Test(arguments: ["memory", "temporary"]) func aVolatileDatabaseOfAKilledProcessIsTakenAway(type: String) async throws {
-      // A temporary folder of its own: any other process that makes a database would clear this one's up before it is looked at.
+      // A temporary folder of its own: any other process that makes a database would clear this one's up before it is looked
+      // at.
       let place = folder.url.path
       let result = await #expect(processExitsWith: .signal(SIGKILL), observing: [\.standardOutputContent]) {
         [type, place = place as String] in
@@ -1159,7 +1165,8 @@ struct Film: MagicObject {
       #expect(try FileManager.default.contentsOfDirectory(atPath: place).filter { $0.hasPrefix("magic-scratch") } == [])
     }
 
-    /// H-26: whenever a process is killed, what it was told is stored is there with its content, and no row names a file that is not.
+    /// H-26: whenever a process is killed, what it was told is stored is there with its content, and no row names a file that
+    /// is not.
     @Test(arguments: 1...6) func aProcessThatIsKilledLosesNoAsset(round: Int) async throws {
       let path = database.path
       let result = await #expect(processExitsWith: .signal(SIGKILL), observing: [\.standardOutputContent]) {

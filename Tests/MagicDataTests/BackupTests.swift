@@ -185,7 +185,8 @@ import Testing
     #expect(try folder.contents().keys.sorted() == before)
   }
 
-  /// H-33: who is killed clears nothing up, and the next one that makes a database there does, by a lock that nobody holds any more.
+  /// H-33: who is killed clears nothing up, and the next one that makes a database there does, by a lock that nobody holds any
+  /// more.
   @Test func whatAKilledProgramLeftOfADatabaseGoes() async throws {
     let magic = try await MagicData(path: folder["db.sqlite"])
     try await magic.update(Cat("Tom", 4))

@@ -50,7 +50,8 @@ private struct Count: MagicObject {
     #expect(try await faultyPlaces(magic) == [])
   }
 
-  /// A query that is not done after two milliseconds is begun anew on another thread, in a database that is written to meanwhile.
+  /// A query that is not done after two milliseconds is begun anew on another thread, in a database that is written to
+  /// meanwhile.
   @Test func queriesThatTakeLongAndQueriesThatTakeLittleFindAllAtOnce() async throws {
     let folder = try TemporaryFolder()
     let magic = try await MagicData(path: folder["db"])

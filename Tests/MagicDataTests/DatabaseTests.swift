@@ -242,7 +242,8 @@ import Testing
     #expect(try await MagicData(path: folder["whole.db"]).object(of: Cat.self).map(\.name) == ["Tom"])
   }
 
-  /// H-40: SQLite finds its log and its locks by a file's name, so by two names two would each overwrite what the other commits.
+  /// H-40: SQLite finds its log and its locks by a file's name, so by two names two would each overwrite what the other
+  /// commits.
   @Test func aFileWithTwoNamesIsRefused() async throws {
     let names = ["a.sqlite", "b.sqlite"]
     let magic = try await MagicData(path: folder[names[0]])

@@ -562,7 +562,8 @@ import Testing
     @OptionMagicValue var name: String? = nil
   }
 
-  /// An `init()` is the app's, with what it does beside: it is called where it matters, and not for each object that differs from its defaults.
+  /// An `init()` is the app's, with what it does beside: it is called where it matters, and not for each object that differs
+  /// from its defaults.
   @Test func aSaveMakesNoInstanceForEachThatItSaves() async throws {
     try await magic.update(Point())
     let points = (1...1_000).map { Point(y: $0, name: "p") }

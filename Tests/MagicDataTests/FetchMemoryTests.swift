@@ -42,7 +42,8 @@
       }
     }
 
-    /// Instances whose values need no memory beside them go without a look at these; with others in the place of those they do not.
+    /// Instances whose values need no memory beside them go without a look at these; with others in the place of those they do
+    /// not.
     @Test func whatWasSetInFetchedInstancesGoesWithThem() async {
       await #expect(processExitsWith: .success) {
         let folder = try TemporaryFolder()

@@ -4,7 +4,8 @@ import MagicData
 import TestSupport
 import Testing
 
-/// What a fetch makes of rows, whichever way it goes: instances put together of their rows, others made by `init()`, part by part.
+/// What a fetch makes of rows, whichever way it goes: instances put together of their rows, others made by `init()`, part by
+/// part.
 @Suite struct FetchTests {
   /// Nothing but wrappers.
   struct Sheet: MagicObject {

@@ -12,7 +12,8 @@ private struct Box: MagicObject {
   init(_ name: String) { self.name = name }
 }
 
-/// H-34, J-35: no space is left, at any call. Nothing of the transaction is stored, and what could not be saved can be saved later.
+/// H-34, J-35: no space is left, at any call. Nothing of the transaction is stored, and what could not be saved can be saved
+/// later.
 @Suite struct FullDiskTests {
   let folder: TemporaryFolder
   let magic: MagicData

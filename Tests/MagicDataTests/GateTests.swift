@@ -3,7 +3,8 @@ import Testing
 @testable import MagicData
 
 @Suite struct GateTests {
-  /// To look through the line for each who gives up, and to move it up for each who is let in, takes as long as the square of its length.
+  /// To look through the line for each who gives up, and to move it up for each who is let in, takes as long as the square of
+  /// its length.
   @Test func aLongLineIsLeftAtAnyPlace() async throws {
     let gate = Gate(places: 1)
     try await gate.enter()

@@ -47,7 +47,8 @@ import Testing
     try await expectNoScan(query.where { $0.title == "3" || $0.pages == 4 }, "magic_Book_pages", sorts: true)
   }
 
-  /// A range is read in the order of its index; in the order of the z index it has to be sorted, which beats a look at all rows.
+  /// A range is read in the order of its index; in the order of the z index it has to be sorted, which beats a look at all
+  /// rows.
   @Test func indexesServeRangesInTheirOrder() async throws {
     let query = try await shelf()
     try await expectNoScan(query.where { $0.pages > 30 }.sorted(by: \.pages), "magic_Book_pages")
@@ -99,7 +100,8 @@ import Testing
     init() {}
   }
 
-  /// A number, and a property with a default, behind another one: what SQL would not find at its place is looked for in an index of its own.
+  /// A number, and a property with a default, behind another one: what SQL would not find at its place is looked for in an
+  /// index of its own.
   @Test func anIndexServesAnOrderBehindItsFirstProperty() async throws {
     try await magic.update(
       contentsOf: (1...60).map { number in

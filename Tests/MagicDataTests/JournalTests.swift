@@ -95,7 +95,8 @@ import Testing
     #expect(count == 42)
   }
 
-  /// J-8, J-18: an instance that was fetched among many does not know its object's last entry, and each save is put behind the one that is the last by then.
+  /// J-8, J-18: an instance that was fetched among many does not know its object's last entry, and each save is put behind the
+  /// one that is the last by then.
   @Test func whatWasFetchedAmongManyIsSavedOverWhatIsThereByThen() async throws {
     try await magic.update(contentsOf: (0..<40).map { Cat("cat \($0)", 1) })
     let fetched = try await magic.query(of: Cat.self).sorted(by: \.name).all()

@@ -6,7 +6,8 @@ import Testing
 
 @testable import MagicData
 
-/// What a memberwise `init` makes, whose wrappers come in another order than they are declared in, is as much one instance as any other.
+/// What a memberwise `init` makes, whose wrappers come in another order than they are declared in, is as much one instance as
+/// any other.
 @Suite(.timeLimit(.minutes(15)), .serialized) struct MemberwiseTests {
   struct Album: MagicObject {
     @MagicValue var title: String

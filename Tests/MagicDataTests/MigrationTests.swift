@@ -370,7 +370,8 @@ import Testing
     #expect(try await old.object(of: Old.Note.self).map(\.title) == ["Milk"])
   }
 
-  /// A name that is new and may be lacking says nothing of one that is gone. What it was named before is there, and shown once it is declared.
+  /// A name that is new and may be lacking says nothing of one that is gone. What it was named before is there, and shown once
+  /// it is declared.
   @Test func aNewNameOfWhatMayBeLackingShowsNothingOfTheOldOneUntilItIsDeclared() async throws {
     enum Undeclared {
       struct Note: MagicObject {
@@ -387,7 +388,8 @@ import Testing
     #expect((note.heading, note.feeling) == ("Milk", "calm"))
   }
 
-  /// A required value that the file knows of already, as a newer app that came before brought it, hides what lacks it until it is filled.
+  /// A required value that the file knows of already, as a newer app that came before brought it, hides what lacks it until it
+  /// is filled.
   @Test func aRequiredValueThatAnotherAppBroughtHidesWhatLacksItUntilItIsFilled() async throws {
     enum Required {
       struct Note: MagicObject {
@@ -427,6 +429,35 @@ import Testing
     try await second.close()
     let filled = try await MagicData(path: folder["fresh"])
     #expect(try await filled.query(of: Filled.Note.self).sorted(by: \.id).all().map(\.colour) == ["red", "white"])
+  }
+
+  /// L-10: a file knows a value's name and kind, and not who requires it. What lacks it is as what has not arrived (L-8).
+  @Test func anOptionalValueThatIsRequiredHidesWhatLacksItUntilItIsSetOrFilled() async throws {
+    enum Required {
+      struct Note: MagicObject {
+        @PrimaryMagicValue var id: String
+        @MagicValue var mood: String
+        init() {}
+      }
+    }
+    enum Filled {
+      struct Note: MagicObject {
+        @PrimaryMagicValue var id: String
+        @MagicValue var mood: String
+        init() {}
+        static func createMigrations() -> [MagicMigration] { [.filled(\Note.$mood, with: "none")] }
+      }
+    }
+    let note = Old.Note()
+    (note.id, note.title, note.stars) = ("o", "Oats", 1)
+    try await magic.update(note)
+    let (required, filled) = (try await MagicData(path: folder["db"]), try await MagicData(path: folder["db"]))
+    #expect(try await required.object(of: Required.Note.self).map(\.id) == ["n"])
+    #expect(try await required.count(of: Required.Note.self) == 1)
+    #expect(try await filled.object(of: Filled.Note.self).map(\.mood) == ["calm", "none"])
+    note.mood = "glad"
+    try await magic.update(note)
+    #expect(try await required.object(of: Required.Note.self).map(\.mood) == ["calm", "glad"])
   }
 
   /// H-23: what an app does not declare, and does not know, stays. So a removed value needs no step; one guards its name.

@@ -27,6 +27,27 @@ private final class Chore: MagicObject {
   init() {}
 }
 
+private enum Plain {
+  struct Note: MagicObject {
+    @PrimaryMagicValue var id: Int
+    @MagicValue var text: String = ""
+    init() {}
+  }
+}
+
+/// The same, as a later version of the app has it.
+private enum Typed {
+  struct NoteID: RawRepresentable, MagicalPrimary, Equatable {
+    var rawValue: Int
+  }
+
+  struct Note: MagicObject {
+    @PrimaryMagicValue var id: NoteID
+    @MagicValue var text: String = ""
+    init() {}
+  }
+}
+
 /// A plain value that is kept as a `Bill`.
 private struct BillValue: MagicConvertible, Equatable {
   var number: Int?
@@ -86,6 +107,41 @@ private struct BillValue: MagicConvertible, Equatable {
     try await magic.update(bill)
     #expect(try await bills() == [1: "mine", 2: "mine"])
     #expect(other.zIndex(of: bill) == nil)
+  }
+
+  /// J-27, J-28: a primary value of the app's own type shows the number that its object has, or gets.
+  @Test func aTypeOfTheAppsOwnShowsTheNumbersThatDatabasesGive() async throws {
+    try await magic.update(Plain.Note())
+    let later = try await MagicData(path: folder["db"])
+    let note = try await later.object(of: Typed.Note.self, primary: Typed.NoteID(rawValue: 1))
+    try await later.remove(note)
+    note.text = "back"
+    try await later.update(note)
+    #expect(note.id.rawValue == 1)
+    note.text = "edited"
+    try await later.update(note)
+    try await MagicData(path: folder["other"]).update(Plain.Note())
+    let other = try await MagicData(path: folder["other"])
+    await #expect(throws: Stop.self) {
+      try await other.transaction { tx in
+        try await tx.update(note)
+        #expect(note.id.rawValue == 2)
+        throw Stop()
+      }
+    }
+    #expect(note.id.rawValue == 1)
+    note.text = "edited again"
+    try await later.update(note)
+    #expect(try await later.object(of: Typed.Note.self).map(\.text) == ["edited again"])
+    try await other.update(note)
+    #expect(note.id.rawValue == 2)
+    note.text = "theirs"
+    try await other.update(note)
+    let theirs = try await other.object(of: Typed.Note.self)
+    #expect(theirs.map(\.id.rawValue) == [1, 2])
+    #expect(theirs.map(\.text) == ["", "theirs"])
+    #expect(try await Dump(later) == NaiveFold(journalOf: later).dump)
+    #expect(try await Dump(other) == NaiveFold(journalOf: other).dump)
   }
 
   // MARK: What is rolled back

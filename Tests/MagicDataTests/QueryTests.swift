@@ -455,7 +455,8 @@ import Testing
     }
   }
 
-  /// A getter that puts something in place of nil is another value than the property: SQL would not know of those that are nil, and `remove()` would take them.
+  /// A getter that puts something in place of nil is another value than the property: SQL would not know of those that are nil,
+  /// and `remove()` would take them.
   @Test func gettersThatReplaceNilAreRefused() async throws {
     let owner = Owner("W")
     try await magic.update(contentsOf: [Lent(nil, nil), Lent("x", owner)])
@@ -525,6 +526,26 @@ import Testing
     }
   }
 
+  /// The bytes of JSON are in an order of their own: `{"cents":100}` is before `{"cents":20}`.
+  @Test func orderOfCodedValuesIsRefusedHoweverItIsAskedFor() async throws {
+    let offer = Offer()
+    (offer.id, offer.low, offer.high) = ("o", Money(cents: 20), Money(cents: 100))
+    try await magic.update(offer)
+    let query = magic.query(of: Offer.self)
+    let (five, twenty) = (Money(cents: 5), Money(cents: 20))
+    let refused: [MagicQuery<Offer>] = [
+      query.where { $0.$low < twenty }, query.where { (five...twenty).contains($0.$low) },
+      query.where { (five..<twenty).contains($0.$low) }, query.where { $0.$low.isIn(five...) },
+      query.where { $0.$low.isIn(...twenty) }, query.where { $0.$low.isIn(..<twenty) },
+      query.where { $0.$low < $0.$high }, query.where { $0.$low >= $0.$high },
+    ]
+    for (number, query) in refused.enumerated() {
+      await #expect("\(number)") { try await query.count() } throws: { ($0 as? MagicDataError)?.code == .query }
+    }
+    #expect(try await query.where { $0.$low == twenty && $0.$low != $0.$high }.count() == 1)
+    #expect(try await query.where { $0.$low.isIn([five, twenty]) }.count() == 1)
+  }
+
   @Test func twoLongListsFitOneQuery() async throws {
     try await shelve([Book("a", year: 7, pages: 9)])
     #expect(try await magic.query(of: Pamphlet.self).where { $0.$text == MagicAsset() }.count() == 0)
@@ -554,6 +575,18 @@ private struct Posting: MagicObject {
   @MagicValue var text: MagicAsset<String>
   var jobTitle: String { job.title }
   var preview: String { text.value ?? "" }
+  init() {}
+}
+
+private struct Money: MagicalCodable, MagicOrdered, Comparable {
+  var cents: Int
+  static func < (left: Money, right: Money) -> Bool { left.cents < right.cents }
+}
+
+private struct Offer: MagicObject {
+  @PrimaryMagicValue var id: String
+  @MagicValue var low: Money
+  @MagicValue var high: Money
   init() {}
 }
 

@@ -62,7 +62,8 @@ private struct Club: MagicObject {
     }
   }
 
-  /// J-17: what comes back may hold somebody who is unknown here, and gets a z index in the midst of a transaction that gives others.
+  /// J-17: what comes back may hold somebody who is unknown here, and gets a z index in the midst of a transaction that gives
+  /// others.
   @Test func noNewObjectGetsTheZIndexOfOneThatIsUnknown() async throws {
     let club = Club("c")
     club.members = [Member("unknown")]
@@ -89,8 +90,8 @@ private struct Club: MagicObject {
     #expect(try await faultyPlaces(magic) == [])
   }
 
-  /// Whatever it holds was looked for, or saved, in the same transaction: new objects, known ones, those that were removed meanwhile, and those of a copy of the file, where other
-  /// objects have their z indexes.
+  /// Whatever it holds was looked for, or saved, in the same transaction: new objects, known ones, those that were removed
+  /// meanwhile, and those of a copy of the file, where other objects have their z indexes.
   @Test func aNewOwnerHoldsWhatItWasGiven() async throws {
     try await magic.update(contentsOf: [Member("known"), Member("gone")])
     try await magic.update(Sheet("known"))
@@ -129,7 +130,8 @@ private struct Club: MagicObject {
     }
   }
 
-  /// Two copies of the file of which nobody has noticed that they are two (L-11): what both hold has other z indexes in each, and instances go from one to the other.
+  /// Two copies of the file of which nobody has noticed that they are two (L-11): what both hold has other z indexes in each,
+  /// and instances go from one to the other.
   private func twins() async throws -> (original: MagicData, copy: MagicData) {
     try await magic.update(Club("c"))
     try await magic.close()

@@ -323,7 +323,8 @@ private struct Leaf: MagicObject {
     #expect(stored.parent == nil && stored.children.isEmpty && stored.order.isEmpty)
   }
 
-  /// What a transaction showed that was rolled back was never stored, and is not taken for it after a save that writes nothing of it.
+  /// What a transaction showed that was rolled back was never stored, and is not taken for it after a save that writes nothing
+  /// of it.
   @Test func whatARolledBackTransactionShowedIsWrittenOnceItIsSet() async throws {
     struct Stop: Error {}
     let member = Twig("member")
@@ -500,7 +501,8 @@ private struct Leaf: MagicObject {
     #expect(set.contains(try await magic.object(of: Twig.self, primary: "b")))
   }
 
-  /// A remove gives no set a member that it did not have: who looks for others meanwhile does not look through all of them for each.
+  /// A remove gives no set a member that it did not have: who looks for others meanwhile does not look through all of them for
+  /// each.
   @Test func aSetIsNotLookedThroughAnewForEachRemove() throws {
     let (members, others) = ((0..<100).map { Leaf("\($0)") }, (100..<200).map { Leaf("\($0)") })
     try magic.blocking.update(contentsOf: members + others)

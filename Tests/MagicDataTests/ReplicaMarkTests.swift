@@ -24,8 +24,8 @@ import Testing
     (3, 4, FileBirth(nanoseconds: birth.nanoseconds, volume: birth.volume + 1), true),
   ]
 
-  /// A volume that is mounted again, a copy that has the number of a file which is gone, a snapshot that is mounted beside its original, a volume that is mounted as another one
-  /// was before, and where the system knows of no birth.
+  /// A volume that is mounted again, a copy that has the number of a file which is gone, a snapshot that is mounted beside its
+  /// original, a volume that is mounted as another one was before, and where the system knows of no birth.
   @Test(arguments: ReplicaMarkTests.found)
   func aMarkIsOfTheFileItWasMadeFor(device: UInt64, number: UInt64, birth: FileBirth?, isOf: Bool) throws {
     let mark = ReplicaMark([Self.token], Self.file, Self.birth)
@@ -52,7 +52,8 @@ import Testing
     #expect(words.count == 4 && words.compactMap { Identifier($0) } == [Self.token])
   }
 
-  /// Of two users who may both write to the file, the one would take a fresh id after each turn of the other if the other's mark were hidden from him.
+  /// Of two users who may both write to the file, the one would take a fresh id after each turn of the other if the other's
+  /// mark were hidden from him.
   @Test(arguments: [0o600, 0o666]) func whoMayReadTheDatabaseMayReadItsMark(mode: Int) async throws {
     let location = DatabaseLocation(folder["a"])
     let id = try await replica("a")
@@ -82,7 +83,8 @@ import Testing
     try Data(words.joined(separator: " ").utf8).write(to: folder[name + "/default.sqlite3-replica"])
   }
 
-  /// Of a stick, an image or a share the device has another number each time it is mounted: else each time would leave a member that nobody answers for (K-8).
+  /// Of a stick, an image or a share the device has another number each time it is mounted: else each time would leave a member
+  /// that nobody answers for (K-8).
   @Test func aDatabaseOnADeviceOfAnotherNumberIsTheSameReplica() async throws {
     let id = try await replica("a")
     guard FileBirth(of: folder["a/default.sqlite3"]) != nil else { return }

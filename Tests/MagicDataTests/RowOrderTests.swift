@@ -41,7 +41,8 @@ import Testing
     magic = try await MagicData(path: folder["db"])
   }
 
-  /// What has numbers without gaps, in the order in which it was made, is read along the z indexes; all else by the numbers' index, and both give the same.
+  /// What has numbers without gaps, in the order in which it was made, is read along the z indexes; all else by the numbers'
+  /// index, and both give the same.
   @Test func rangesOfNumbersAreReadWhateverTheirZIndexes() async throws {
     func visits(_ numbers: some Sequence<Int>) -> [Visit] { numbers.map { Visit($0, "Rome", day: $0 % 7) } }
     func expect(_ range: Range<Int>, _ gone: Set<Int> = [], isParallel: Bool, in magic: MagicData) async throws {
@@ -75,7 +76,8 @@ import Testing
     try await expect(320..<400, isParallel: true, in: other)
   }
 
-  /// Whatever else has changed since the ends of a range were looked up: rows are taken for it if they have its numbers, and no other.
+  /// Whatever else has changed since the ends of a range were looked up: rows are taken for it if they have its numbers, and no
+  /// other.
   @Test func numbersOfARangeFollowEachOther() async throws {
     try await magic.update(contentsOf: (1...100).map { Visit($0, "Rome", day: $0 % 7) })
     let type = try #require(magic.store.known(Visit.self))
@@ -227,7 +229,8 @@ import Testing
     }
   }
 
-  /// A range over an index comes in its order, and equals in the order of their z indexes; and so it does if the index has gone, or another one is better.
+  /// A range over an index comes in its order, and equals in the order of their z indexes; and so it does if the index has
+  /// gone, or another one is better.
   @Test func rangesInTheOrderOfTheirIndex() async throws {
     var chance = Seeded(2)
     let visits = (0..<500).map { Visit($0, "place \($0 % 3)", day: Int(chance.below(40)) - 20) }

@@ -51,4 +51,60 @@ import Testing
     #expect(try await magic.object(of: Cat.self).map(\.name) == ["Tom"])
     #expect(try await other.object(of: Cat.self).map(\.name) == ["Ann"])
   }
+
+  /// It would wait for itself, with the write lock. What was committed before comes.
+  @Test(.timeLimit(.minutes(15)), arguments: [false, true])
+  func aBodyThatWaitsForACommitIsToldSo(ofAnotherOpening: Bool) async throws {
+    let watched = ofAnotherOpening ? try await MagicData(path: folder["db"]) : magic
+    let changes = try await watched.changes()
+    try await magic.update(Cat("Tom", 4))
+    try await magic.transaction { tx in
+      try await tx.update(Cat("Kit", 1))
+      var committed = changes.makeAsyncIterator()
+      let before = try await committed.next()
+      #expect(before?.objects.count == 1)
+      await expectRefusal { _ = try await committed.next() }
+      var cats = watched.observe(of: Cat.self).makeAsyncIterator()
+      let seen = try await cats.next()
+      #expect(seen?.map(\.name) == ["Tom"])
+      await expectRefusal { _ = try await cats.next() }
+    }
+    #expect(try await magic.object(of: Cat.self).map(\.name) == ["Tom", "Kit"])
+  }
+
+  private nonisolated(nonsending) func expectRefusal(_ wait: nonisolated(nonsending) () async throws -> Void) async {
+    do {
+      try await wait()
+      Issue.record("the body got what nobody committed")
+    } catch {
+      #expect((error as? MagicDataError)?.code == .transaction)
+    }
+  }
+
+  /// It goes on when the body is over, and with it comes what it waits for.
+  @Test(.timeLimit(.minutes(15))) func aTaskThatABodyHasStartedWaitsForTheCommit() async throws {
+    let magic = magic
+    let changes = try await magic.changes()
+    try await magic.update(Cat("Tom", 4))
+    let (waits, begin) = AsyncStream<Void>.makeStream()
+    let listening = try await magic.transaction { tx in
+      let listening = Task {
+        defer { begin.finish() }
+        var counts: [Int] = []
+        for try await change in changes {
+          counts.append(change.objects.count)
+          if counts.count == 2 { break }
+          begin.finish()
+        }
+        return counts
+      }
+      try await tx.update(Cat("Kit", 1))
+      try await tx.update(Cat("Ann", 1))
+      for await _ in waits {}
+      for _ in 0..<1_000 { await Task.yield() }
+      return listening
+    }
+    let counts = try await listening.value
+    #expect(counts == [1, 2])
+  }
 }

@@ -38,7 +38,8 @@ private struct Player: MagicObject {
   init(_ round: Int) { self.round = round }
 }
 
-/// Each read sees one moment: owners and members that are always changed in one transaction are never seen of two. Nobody here waits for another, so each has its turn.
+/// Each read sees one moment: owners and members that are always changed in one transaction are never seen of two. Nobody here
+/// waits for another, so each has its turn.
 @Suite(.timeLimit(.minutes(15))) struct SnapshotTests {
   enum Place: CaseIterable {
     case file, memory, otherOpening
@@ -72,7 +73,8 @@ private struct Player: MagicObject {
     #expect(try await faultyPlaces(magic) == [])
   }
 
-  /// A round after the other, each in one transaction: as one call, as several, and with another member in the place of one that goes.
+  /// A round after the other, each in one transaction: as one call, as several, and with another member in the place of one
+  /// that goes.
   private func write(_ magic: MagicData) async throws {
     let team = try await magic.object(of: Team.self, primary: "t")
     var players = team.order

@@ -808,7 +808,8 @@ import Testing
 
   private func isSettled() async throws -> Bool { try await magic.store.read { db in try DatabaseState(db).isSettled } }
 
-  /// J-35, M-10: who handles what a part throws goes on in the transaction, also where the task was cancelled meanwhile, and nothing of it is committed then.
+  /// J-35, M-10: who handles what a part throws goes on in the transaction, also where the task was cancelled meanwhile, and
+  /// nothing of it is committed then.
   @Test func aPartIsUndoneAloneWhereTheTaskWasCancelled() async throws {
     let magic = magic
     let writing = Task {

@@ -506,7 +506,8 @@ import Testing
     #expect(try await magic.object(of: Memo.self, primary: "a").theme.name == "blue")
   }
 
-  /// L-8, J-12: what a newer version has written beside what this one reads stays, and a default that stands for nothing is not stored, until the class is changed.
+  /// L-8, J-12: what a newer version has written beside what this one reads stays, and a default that stands for nothing is not
+  /// stored, until the class is changed.
   @Test func aClassThatWasNotChangedStaysAsItIsStored() async throws {
     enum New {
       final class Look: MagicalCodable {

@@ -49,7 +49,8 @@ import Testing
       try await magic.update(cat)
     }
     let log = try Data(contentsOf: folder["db.sqlite-wal"])
-    // A page of the log says with the same eight bytes as its beginning that it is one (https://www.sqlite.org/walformat.html, 2.2).
+    // A page of the log says with the same eight bytes as its beginning that it is one (https://www.sqlite.org/walformat.html,
+    // 2.2).
     let starts = stride(from: 32, to: log.count - Self.pageBytes, by: Self.pageBytes)
     let frames = starts.prefix { log[$0 + 8..<$0 + 16] == log[16..<24] }.count
     #expect(frames >= 600 && log.count > 32 + frames * Self.pageBytes)
@@ -246,7 +247,8 @@ import Testing
       try await MagicData(path: second.appendingPathComponent("db.sqlite")).object(of: Cat.self).count == 3 * Self.count)
   }
 
-  /// H-5, J-34: what is in the log beside a file when that is opened SQLite takes for its own, and the log of one that was there before has its name.
+  /// H-5, J-34: what is in the log beside a file when that is opened SQLite takes for its own, and the log of one that was
+  /// there before has its name.
   @Test(arguments: [false, true]) func aFileThatTookTheNameOfAnOpenDatabaseStaysAsItWas(isWritten: Bool) async throws {
     let other = try await MagicData(path: folder["other.sqlite"])
     try await other.update(contentsOf: (0..<300).map { Cat("other \($0)", 1) })
@@ -359,6 +361,102 @@ import Testing
     #expect(names.count == 300 && names.allSatisfy { $0.hasPrefix("other ") })
   }
 
+  private func expectBusy(_ words: String, _ body: () async throws -> Void) async {
+    await #expect {
+      try await body()
+    } throws: {
+      ($0 as? MagicDataError)?.code == .busy && "\($0)".contains(words)
+    }
+  }
+
+  private func expectSound(_ file: URL, _ count: Int) async throws {
+    let opened = try await MagicData(path: file)
+    #expect(try await opened.store.read { db in try String.fetchAll(db, sql: "PRAGMA integrity_check") } == ["ok"])
+    #expect(try await opened.object(of: Cat.self).count == count)
+    try await opened.close()
+  }
+
+  /// J-34: under its new name the file has another log, and neither of two who use one each would see what the other commits.
+  @Test(arguments: [false, true]) func aMovedDatabaseIsOpenedWhenItIsClosed(isLinked: Bool) async throws {
+    let (magic, moved) = (try await MagicData(path: location.file), folder["moved.sqlite"])
+    try await magic.update(contentsOf: (0..<300).map { Cat("\($0)", 2) })
+    #expect(rename(location.file.path, moved.path) == 0)
+    if isLinked { #expect(symlink("moved.sqlite", location.file.path) == 0) }
+    await expectDisplaced { _ = try await magic.update(Cat("Kit", 1)) }
+    await expectBusy("close it first") { _ = try await MagicData(path: moved) }
+    try await magic.close()
+    #expect(bytes("-wal") == 0)
+    try await expectSound(moved, 300)
+  }
+
+  /// L-13, J-34: what goes to a log that nobody finds is not acknowledged.
+  @Test(arguments: [["-wal"], ["-wal", "-shm"]])
+  func aDatabaseWhoseLogWasRemovedTakesNothingMoreAndLosesNothing(suffixes: [String]) async throws {
+    let magic = try await MagicData(path: location.file)
+    try await magic.update(contentsOf: (0..<300).map { Cat("\($0)", 2) })
+    for suffix in suffixes { try FileManager.default.removeItem(atPath: location.file.path + suffix) }
+    await expectDisplaced { _ = try await magic.update(Cat("Kit", 1)) }
+    await expectDisplaced { try await magic.update(contentsOf: (0..<9).map { Cat("new \($0)", 1) }) }
+    await expectBusy("close it first") { _ = try await MagicData(path: location.file) }
+    try await magic.close()
+    try await expectSound(location.file, 300)
+  }
+
+  /// A process that has read a database, and has it open until its input ends.
+  private func reader(of file: URL) throws -> (process: ChildProcess, input: Pipe) {
+    let script = """
+      import os, sqlite3, sys
+      database = sqlite3.connect(sys.argv[1], isolation_level=None)
+      database.execute("SELECT count(*) FROM sqlite_master").fetchall()
+      os.write(1, b".")
+      sys.stdin.read()
+      """
+    let (input, output) = (Pipe(), Pipe())
+    let process = try Tool.python.start(["-c", script, file.path], input: input, output: output)
+    #expect(output.fileHandleForReading.availableData == Data(".".utf8))
+    return (process, input)
+  }
+
+  /// J-34: another process has it open, under the name that it had, or with a log that was removed. Beside the name of another
+  /// one a log of that lies already.
+  @Test(arguments: ["moved.sqlite", "other.sqlite", "db.sqlite"])
+  func aFileThatAnotherProcessHasOpenWithAnotherLogIsRefused(name: String) async throws {
+    try await makeOther()
+    // Of a file that this process has a database of, closed or not, it does not look at the locks.
+    func makeTom() async throws {
+      let magic = try await MagicData(path: location.file)
+      try await magic.update(Cat("Tom", 4))
+      try await magic.close()
+    }
+    try await makeTom()
+    let (process, input) = try reader(of: location.file)
+    if folder[name].path == location.file.path {
+      for suffix in ["-wal", "-shm"] { try FileManager.default.removeItem(atPath: location.file.path + suffix) }
+    } else {
+      #expect(rename(location.file.path, folder[name].path) == 0)
+    }
+    let words = "process \(process.processIdentifier) has this file open under another name"
+    await expectBusy(words) { _ = try await MagicData(path: folder[name]) }
+    try input.fileHandleForWriting.close()
+    process.waitUntilExit()
+    try await expectSound(folder[name], 1)
+  }
+
+  /// J-34: what another log's locks keep somebody from seeing is not written under his hands.
+  @Test func theLogOfAMovedDatabaseThatIsOpenElsewhereStays() async throws {
+    try await MagicData(path: location.file).close()
+    let (magic, moved) = (try await MagicData(path: location.file), folder["moved.sqlite"])
+    try await magic.update(contentsOf: (0..<300).map { Cat("\($0)", 2) })
+    #expect(rename(location.file.path, moved.path) == 0)
+    let (process, input) = try reader(of: moved)
+    await expectBusy("db.sqlite-wal") { try await magic.close() }
+    #expect(bytes("-wal") > 32)
+    try input.fileHandleForWriting.close()
+    process.waitUntilExit()
+    #expect(rename(moved.path, location.file.path) == 0)
+    try await expectSound(location.file, 300)
+  }
+
   /// J-34: what was committed to the one would be written over by the other.
   @Test func aFileThatTookAnOpenOnesNameIsOpenedWhenThatIsClosed() async throws {
     try await makeOther()
@@ -415,17 +513,8 @@ import Testing
     let magic = try await MagicData(path: location.file)
     try await magic.update(Cat("Tom", 4))
     try await magic.close()
-    let script = """
-      import os, sqlite3, sys
-      database = sqlite3.connect(sys.argv[1], isolation_level=None)
-      database.execute("SELECT count(*) FROM sqlite_master").fetchall()
-      os.write(1, b".")
-      sys.stdin.read()
-      """
-    let (input, output) = (Pipe(), Pipe())
-    let process = try Tool.python.start(["-c", script, location.file.path], input: input, output: output)
+    let (process, input) = try reader(of: location.file)
     let number = process.processIdentifier
-    #expect(output.fileHandleForReading.availableData == Data(".".utf8))
     // The file that it has open is anybody's.
     let again = try await MagicData(path: location.file)
     #expect(try await again.object(of: Cat.self).count == 1)
@@ -458,7 +547,8 @@ import Testing
 
   // MARK: The WAL-reset bug
 
-  // Up to version 3.51.2 SQLite loses commits if a writer begins the WAL anew while a checkpoint begins (https://www.sqlite.org/wal.html). These are what keeps them apart.
+  // Up to version 3.51.2 SQLite loses commits if a writer begins the WAL anew while a checkpoint begins
+  // (https://www.sqlite.org/wal.html). These are what keeps them apart.
 
   private struct Connections {
     let writer: DatabaseQueue

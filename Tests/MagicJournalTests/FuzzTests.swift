@@ -2,8 +2,8 @@ import MagicJournal
 import TestSupport
 import Testing
 
-/// H-32: whatever the bytes are, each decoder of the lowest floor reads them or says at which of them it stopped. What has one encoding
-/// is read from that one alone. `Tools/fuzz` runs these for longer.
+/// H-32: whatever the bytes are, each decoder of the lowest floor reads them or says at which of them it stopped. What has one
+/// encoding is read from that one alone. `Tools/fuzz` runs these for longer.
 @Suite struct FuzzTests {
   private let values: [[UInt8]]
   /// Segments, as files.

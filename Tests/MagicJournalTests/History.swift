@@ -1,7 +1,8 @@
 import MagicJournal
 import TestSupport
 
-/// Random transactions of a few replicas: values of every kind, relations, rivals of one name, removes, revivals, purges, births, claims, ties.
+/// Random transactions of a few replicas: values of every kind, relations, rivals of one name, removes, revivals, purges,
+/// births, claims, ties.
 struct History {
   private(set) var schema: Schema
   private(set) var transactions: [Transaction] = []

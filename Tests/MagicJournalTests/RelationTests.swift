@@ -159,7 +159,8 @@ import Testing
     #expect(all.purged(of: type).isEmpty)
   }
 
-  /// K-24, M-14: of two fields of one name the same one shows when they are written anew, though all that is has one version then.
+  /// K-24, M-14: of two fields of one name the same one shows when they are written anew, though all that is has one version
+  /// then.
   @Test func ofRivalsThatAPurgeTookTheOneThatShowedComesBack() throws {
     let (set, text) = (RelationHistory.Change.links(["b"]), RelationHistory.Change.linksText("a"))
     for (first, last) in [(set, text), (text, set)] {

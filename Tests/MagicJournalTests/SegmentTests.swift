@@ -23,7 +23,8 @@ import Testing
     }
   }
 
-  /// What a journal takes over as it stands is what it would write of the entry that is made of it, whatever numbers its fields have there.
+  /// What a journal takes over as it stands is what it would write of the entry that is made of it, whatever numbers its fields
+  /// have there.
   @Test(arguments: seeds(40)) func entriesAreTakenOverAsTheyStand(seed: UInt64) throws {
     let history = try History(seed: seed, transactions: 30, purges: true)
     var chance = Seeded(seed)
@@ -60,7 +61,8 @@ import Testing
     }
   }
 
-  /// H-32, S-9: an error with an offset, whatever the bytes are; never a crash. With right checksums, so that the parser is reached.
+  /// H-32, S-9: an error with an offset, whatever the bytes are; never a crash. With right checksums, so that the parser is
+  /// reached.
   @Test(arguments: seeds(30)) func mutatedSegmentsAreRefusedOrRead(seed: UInt64) throws {
     let history = try History(seed: seed, transactions: 12, purges: true)
     let run = history.transactions.filter { $0.replica == history.transactions[0].replica }

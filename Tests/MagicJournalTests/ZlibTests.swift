@@ -5,7 +5,8 @@ import Testing
 @Suite struct ZlibTests {
   private static let block = 1 << 20
 
-  /// Long streams are packed in blocks: at each of their edges what comes out is what went in, in about the bytes of one stream.
+  /// Long streams are packed in blocks: at each of their edges what comes out is what went in, in about the bytes of one
+  /// stream.
   @Test(arguments: [0, 1, block - 1, block, block + 1, 2 * block, 3 * block + 5])
   func whatIsPackedComesBack(count: Int) throws {
     var chance = Seeded(UInt64(count))

@@ -4,8 +4,8 @@ import MagicReplication
 import TestSupport
 import Testing
 
-/// Random edits of assets on three replicas and two folders whose files are damaged and lost all the while. Afterwards the replicas are equal, and a
-/// content that somebody has everybody has.
+/// Random edits of assets on three replicas and two folders whose files are damaged and lost all the while. Afterwards the
+/// replicas are equal, and a content that somebody has everybody has.
 @Suite(.timeLimit(.minutes(15))) struct AssetSimulationTests {
   @Test(arguments: seeds(8)) func contentsEndEverywhere(seed: UInt64) async throws {
     let folder = try TemporaryFolder()

@@ -185,7 +185,8 @@ import Testing
     #expect(try await c.magic.store.read { db in try DatabaseState(db).lastStamp } > end)
   }
 
-  /// K-16: where segments and a checkpoint stand for the same, as after a compaction that was killed, the checkpoint is taken once a segment turns out to be damaged.
+  /// K-16: where segments and a checkpoint stand for the same, as after a compaction that was killed, the checkpoint is taken
+  /// once a segment turns out to be damaged.
   @Test func aDamagedSegmentBelowAFloorHoldsNobodyBack() async throws {
     let (a, b) = (try replica("a"), try replica("b"))
     for number in 0..<3 {
@@ -252,7 +253,8 @@ import Testing
     }
   }
 
-  /// Names below a floor are gone; what they come to is not, and shows that what is held is not all covered: of short entries, and of those that are read twice.
+  /// Names below a floor are gone; what they come to is not, and shows that what is held is not all covered: of short entries,
+  /// and of those that are read twice.
   @Test(arguments: [1, 300_000])
   func whoHoldsACopysTransactionsBelowTheFloorKeepsThem(length: Int) async throws {  // L-11, L-20, L-25
     let (a, b) = try await twoWithHistory(3)
@@ -433,7 +435,8 @@ import Testing
     #expect(try FolderCheck(FolderRemote(folder["remote"])).damaged.count == 1)
   }
 
-  /// K-11, K-16: two that a floor has no room for together, but for ends beside others. The first is taken, and whoever took it can send it on.
+  /// K-11, K-16: two that a floor has no room for together, but for ends beside others. The first is taken, and whoever took it
+  /// can send it on.
   @Test func whatAFloorHasNoRoomForIsNotTaken() async throws {
     let (a, _) = try await twoWithHistory(2)
     try await a.replicator.compact()
@@ -598,7 +601,8 @@ import Testing
     #expect(try await DatabaseCheck(c.magic).faults == [])
   }
 
-  /// Whoever is stopped between the checkpoint and the last segment that it replaces leaves a folder from which everybody gets everything.
+  /// Whoever is stopped between the checkpoint and the last segment that it replaces leaves a folder from which everybody gets
+  /// everything.
   @Test func eachStepOfCuttingAFolderLeavesItWhole() async throws {  // H-26, H-29
     let (a, b) = try await twoWithHistory(4)
     for number in 0..<3 {

@@ -5,7 +5,8 @@
   import TestSupport
   import Testing
 
-  /// What a process takes to give up a long history of large values, in a process of its own: a phone ends one that takes much, and the next time again.
+  /// What a process takes to give up a long history of large values, in a process of its own: a phone ends one that takes much,
+  /// and the next time again.
   @Suite struct CompactionMemoryTests {
     /// K-2, K-14, K-17: neither what goes, nor what lies above the floor, is in memory at once.
     @Test func aLongHistoryOfLargeValuesTakesTheMemoryOfAFew() async {

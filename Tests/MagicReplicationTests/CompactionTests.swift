@@ -109,7 +109,8 @@ import Testing
     #expect(low[own] == NamedFrontier.End(sequence: 10, name: last))
     #expect(try await name(10, a) == last)
     #expect(try await name(3, a) == nil)
-    // Nothing above it is dropped, and nobody lowers it: neither who asks for more history than is left, nor who has acknowledged nothing.
+    // Nothing above it is dropped, and nobody lowers it: neither who asks for more history than is left, nor who has
+    // acknowledged nothing.
     world.advance(100_000)
     try await rename(a, 5)
     try await a.magic.compact(keeping: .seconds(60))
@@ -162,7 +163,8 @@ import Testing
   /// What a replica says of itself in the folder.
   private func acknowledgement(_ replica: String) -> URL { folder["remote/acks/\(replica).json"] }
 
-  /// K-7: it is written by a push that has something to say, or after a day. What cannot be read, or is another's, keeps the floor down and nothing else.
+  /// K-7: it is written by a push that has something to say, or after a day. What cannot be read, or is another's, keeps the
+  /// floor down and nothing else.
   @Test func anAcknowledgementIsSaidOnceAndReadIfItCanBe() async throws {
     let (a, b) = (try replica("a"), try replica("b"))
     try await a.magic.update(Note("n", "first"))
@@ -204,7 +206,8 @@ import Testing
     case moreOfOthers
   }
 
-  /// K-8: what is acknowledged counts as far as it is held here, and by its name. What shows a fork keeps the floor where it is.
+  /// K-8: what is acknowledged counts as far as it is held here, and by its name. What shows a fork keeps the floor where it
+  /// is.
   @Test(arguments: Forgery.allCases) func anAcknowledgementCountsByItsNames(forgery: Forgery) async throws {
     let (a, b) = (try replica("a"), try replica("b"))
     try await a.magic.update(Note("n", "first"))
@@ -365,7 +368,8 @@ import Testing
     #expect(kept[0] == kept[1])
   }
 
-  /// A late edit by who did not know of a remove brings the object back with everything, also where its history was given up (L-6, L-17, H-11, K-4).
+  /// A late edit by who did not know of a remove brings the object back with everything, also where its history was given up
+  /// (L-6, L-17, H-11, K-4).
   @Test func aLateEditFindsEverythingOfARemovedObject() async throws {
     let (a, b, c) = (try replica("a"), try replica("b"), try replica("c"))
     let note = Note("n", "title")

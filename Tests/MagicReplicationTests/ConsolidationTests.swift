@@ -258,7 +258,8 @@ import Testing
     return (found.withLock(\.self), report)
   }
 
-  /// H-28: in the place of what is missing among the last ones come those before them, and nothing is said of what is far before these.
+  /// H-28: in the place of what is missing among the last ones come those before them, and nothing is said of what is far
+  /// before these.
   @Test func theLastOnesThatCanBeReadAreShown() async throws {
     try await push(9)
     let names = try files().keys.sorted()

@@ -81,7 +81,8 @@ import Testing
     try Data(bytes).write(to: file)
   }
 
-  /// H-27, H-28, H-29, H-32: the run before it is merged, and all that others wrote; whoever has the data writes it anew, and the rest comes.
+  /// H-27, H-28, H-29, H-32: the run before it is merged, and all that others wrote; whoever has the data writes it anew, and
+  /// the rest comes.
   @Test(arguments: Damage.allCases) func damageKeepsNothingElseBack(kind: Damage) async throws {
     let own = try await fill()
     let good = try Data(contentsOf: own[1])

@@ -35,7 +35,8 @@ import Testing
     #expect(found.withLock { $0 } == [[.text("one"), .text("two")], [.text("one"), .text("two")]])
   }
 
-  /// what stands twice, or after what it comes before, is refused with all that follows: merged, it would be a journal that nobody can read.
+  /// what stands twice, or after what it comes before, is refused with all that follows: merged, it would be a journal
+  /// that nobody can read.
   @Test func transactionsThatDoNotRiseAreRefused() async throws {
     let folder = try TemporaryFolder()
     let (id, root) = (String(repeating: "1", count: 32), String(repeating: "2", count: 32))
@@ -150,7 +151,8 @@ import Testing
     #expect(history.blame.map(\.author) == [history.changes[1].author])
   }
 
-  /// J-14: tables, columns and what belongs to them find names, whatever other names come with them or were there, in one statement or one by one.
+  /// J-14: tables, columns and what belongs to them find names, whatever other names come with them or were there, in one
+  /// statement or one by one.
   @Test func aSchemaIsTakenOverAtOnceOrBitByBit() async throws {
     let folder = try TemporaryFolder()
     let (id, root) = (String(repeating: "1", count: 32), String(repeating: "2", count: 32))

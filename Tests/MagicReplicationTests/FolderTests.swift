@@ -304,7 +304,8 @@ import Testing
     #expect(try await b.notes()["n"]?.title == "from the future")
   }
 
-  /// H-2, C-5: stamps never go back, so whose clock was ahead writes ahead ever after. Whoever accepts it has all of it, and goes on from there.
+  /// H-2, C-5: stamps never go back, so whose clock was ahead writes ahead ever after. Whoever accepts it has all of it, and
+  /// goes on from there.
   @Test func aReplicaWhoseClockWasAheadCanBeAccepted() async throws {
     try await settle([a, b])
     let years: Int64 = 10 * 365 * 86_400_000
@@ -417,7 +418,8 @@ import Testing
     try await expectEqual([a, b])
   }
 
-  /// Two replicas' segments in one folder, which need more fields together than a database may have; or two branches' under one id.
+  /// Two replicas' segments in one folder, which need more fields together than a database may have; or two branches' under one
+  /// id.
   private func fillWide(_ counts: [Int], replica: Int? = nil) async throws {
     for (number, name) in ["one", "two"].enumerated() {
       try WideExport(counts, number: number, object: name, replica: replica).data.write(to: folder["\(name).jsonl"])
@@ -587,7 +589,7 @@ import Testing
   /// H-28: what a later reading of a followed folder lacked stays said until it was told, whatever was lacking before.
   @Test func whatEachReadingLackedStaysSaid() {
     let (one, two) = (ReplicaID(1, 1), ReplicaID(2, 2))
-    var (first, second, told) = (MagicReadReport(), MagicReadReport(), Told())
+    var (first, second, told) = (MagicReadReport(), MagicReadReport(), ReadProgress())
     first.add(PullReport.Gap(replica: one.description, sequences: 1...2))
     second.add(PullReport.Gap(replica: two.description, sequences: 1...3))
     let both = first.followed(by: second, told: told)

@@ -6,7 +6,8 @@ import Testing
 
 @testable import MagicReplication
 
-/// Folder remotes and what is found in them, which the reader in Python has to find as well. `Tools/reader/make_vectors.py` writes them.
+/// Folder remotes and what is found in them, which the reader in Python has to find as well. `Tools/reader/make_vectors.py`
+/// writes them.
 @Suite struct FolderVectorTests {
   struct File: Codable {
     var cases: [Case]
@@ -65,10 +66,16 @@ import Testing
       var digest: String?
     }
 
+    struct Named: Codable, Equatable, Sendable {
+      var time: Int64
+      var name: String
+    }
+
     var acknowledged: [String: Acknowledged]
     var expired: [String: Int64]
     var closed: [String: String]?
     var accepted: Int64?
+    var names: [String: Named]?
 
     init(_ file: AckFile, _ dataSet: DataSetID) throws {
       self = try JSONDecoder().decode(Said.self, from: file.bytes(dataSet))
@@ -81,7 +88,7 @@ import Testing
     #expect(FolderVectorTests.cases.count > 100)
   }
 
-  /// F-1 to F-3, F-5, F-7, F-9, F-10, F-12, F-14, F-16, F-18, K-6, K-7, K-10, K-12 to K-16, C-5, J-15.
+  /// F-1 to F-3, F-5, F-7, F-9, F-10, F-12, F-14, F-16, F-18, K-6, K-7, K-10, K-12 to K-16, K-25, C-5, J-15.
   @Test(arguments: FolderVectorTests.cases) func aFolderHoldsWhatTheVectorSays(vector: Case) async throws {
     let folder = try TemporaryFolder()
     let remote = FolderRemote(folder["remote"])
@@ -132,7 +139,8 @@ import Testing
     var members = FolderMembers()
     try members.look(remote, dataSet)
     let all = AckFile(
-      replica: Identifier(0, 0), members: members.all, closings: members.closings, acceptedTime: members.acceptedTime)
+      replica: Identifier(0, 0), members: members.all, closings: members.closings, acceptedTime: members.acceptedTime,
+      names: members.names.all)
     let together = try Said(all, dataSet)
     #expect(together == vector.members)
   }

@@ -5,8 +5,9 @@ import MagicReplication
 import TestSupport
 import Testing
 
-/// Random histories in which history is given up at any time, in databases and in the folder, in which the folder is wiped, and replicas come late. Afterwards
-/// all are equal, nothing that was written is lost, and what all transactions ever written come to by the definition is what all show (L-15, L-16, L-17, L-18, L-19, L-20, L-23, H-9, H-14).
+/// Random histories in which history is given up at any time, in databases and in the folder, in which the folder is wiped, and
+/// replicas come late. Afterwards all are equal, nothing that was written is lost, and what all transactions ever written come
+/// to by the definition is what all show (L-15, L-16, L-17, L-18, L-19, L-20, L-23, H-9, H-14).
 extension SimulationTests {
   @Test(arguments: seeds(12)) func compactionAtAnyTimeChangesNothing(seed: UInt64) async throws {
     let folder = try TemporaryFolder()

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import MagicData
+import MagicJournal
 import MagicReplication
 import TestSupport
 import Testing
@@ -74,7 +75,8 @@ import Testing
     #expect(plan.changes.map(\.object) == ["n"])
   }
 
-  /// M-13: that an element was taken out is in force as any write is. M-4: what was written before a removal that was undone is not.
+  /// M-13: that an element was taken out is in force as any write is. M-4: what was written before a removal that was undone is
+  /// not.
   @Test func whatWasTakenOutIsCurrent() async throws {
     let replica = try Replica(folder["a"], folder["remote"], world)
     let (ann, bob) = (Person("ann", "Ann"), Person("bob", "Bob"))
@@ -201,7 +203,8 @@ import Testing
   }
 
   #if os(Linux) || os(macOS)
-    /// A process lets go of all its locks on a file when it closes it anywhere: another one would take the database for its own, and remove the WAL that is written to.
+    /// A process lets go of all its locks on a file when it closes it anywhere: another one would take the database for its
+    /// own, and remove the WAL that is written to.
     @Test func aDatabaseThatIsOpenKeepsItsLocks() async throws {
       let file = folder["db.sqlite"]
       let magic = try await MagicData(path: file)
@@ -304,6 +307,60 @@ import Testing
     #expect(try await replica.magic.repair(.tables) == 1)
     #expect(try await DatabaseCheck(replica.magic).faults == [])
     #expect(try await replica.notes()["n"]?.title == "by SQL")
+  }
+
+  /// J-3, J-31: an address is no name.
+  @Test func whatIsHeldUnderTwoIdsIsOneWrite() async throws {
+    let (a, b) = (try Replica(folder["a"], folder["remote"], world), try Replica(folder["b"], folder["remote"], world))
+    let id = try await a.magic.statistics().replica
+    let note = Note("n", "first")
+    try await a.magic.update(note)
+    note.title = "second"
+    try await a.magic.update(note)
+    try await a.replicator.push()
+    try await a.magic.store.write { [store = a.magic.store] db in try store.leaveReplica(from: 2, withFloor: false, db) }
+    try await Replica(a.magic, folder["branch"]).replicator.push()
+    try await b.replicator.pull()
+    let pulled = try await Replica(b.magic, folder["branch"]).replicator.pull()
+    #expect(pulled.changes == 1)
+    let changes = try await MagicHistory(b.magic).history(of: "Note", "n").changes.filter { $0.property == "title" }
+    #expect(changes.map(\.value) == ["\"first\"", "\"second\""])
+    #expect(changes.map(\.outcome) == [.replaced, .current])
+    var selection = UndoSelection()
+    selection.transactions = [MagicMoment(replica: id, sequence: 2)]
+    let plan = try await b.magic.undoing(selection)
+    #expect(plan.changes.map(\.object) == ["n"])
+    #expect(plan.changes.flatMap(\.fields).map(\.after) == ["\"first\""])
+    try await b.magic.undo(plan)
+    #expect(try await b.notes()["n"]?.title == "first")
+  }
+
+  /// M-13: of a set or dictionary each element is taken back by itself, but for those that were written again.
+  @Test func anUndoTakesElementsBackOneByOne() async throws {
+    let replica = try Replica(folder["a"], folder["remote"], world)
+    let (ann, bob, cat) = (Person("ann", "Ann"), Person("bob", "Bob"), Person("cat", "Cat"))
+    try await replica.magic.update(contentsOf: [ann, bob, cat])
+    let before = try await replica.frontier()
+    let id = try #require(before.replicas.first)
+    ann.friends = [bob, cat]
+    ann.index = ["a": Leaf("one"), "b": Leaf("two")]
+    try await replica.magic.update(ann)
+    ann.friends.remove(cat)
+    ann.index?["b"] = Leaf("three")
+    ann.index?["c"] = Leaf("four")
+    try await replica.magic.update(ann)
+    var selection = UndoSelection()
+    selection.transactions = [MagicMoment(replica: "\(id)", sequence: before[id] + 1)]
+    selection.types = ["Person"]
+    let plan = try await replica.magic.undoing(selection)
+    #expect(plan.kept.map(\.property) == ["friends", "index"])
+    #expect(plan.kept.allSatisfy { $0.author.sequence == before[id] + 2 })
+    try await replica.magic.undo(plan)
+    let found = try await replica.magic.object(of: Person.self, primary: "ann")
+    #expect(found.friends.isEmpty)
+    #expect(found.index?.mapValues(\.text) == ["b": "three", "c": "four"])
+    let blame = try await MagicHistory(replica.magic).history(of: "Person", "ann").blame.map(\.property)
+    #expect(blame.filter { ["friends", "index"].contains($0) } == ["index", "index"])
   }
 
   /// M-2: values compete by their fields' names. Each segment numbers those that it has anew.

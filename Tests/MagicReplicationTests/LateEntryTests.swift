@@ -197,7 +197,8 @@ import Testing
     }
   }
 
-  /// Where an app declares its properties in another order, their fields have other numbers (J-14), and entries list them by those.
+  /// Where an app declares its properties in another order, their fields have other numbers (J-14), and entries list them by
+  /// those.
   @Test func fieldsMayHaveOtherNumbersWhereTheyLose() async throws {
     let (folder, world) = (try TemporaryFolder(), World(seed: 1))
     let replicas = try (0..<2).map { try Replica(folder["\($0)"], folder["remote"], world) }

@@ -134,7 +134,8 @@ import Testing
     #expect(try await a.notes().isEmpty)
   }
 
-  /// H-13, M-3, K-2: of two removes the later one holds for who knows of neither, and hears of both through the other, also when the earlier one was given up.
+  /// H-13, M-3, K-2: of two removes the later one holds for who knows of neither, and hears of both through the other, also
+  /// when the earlier one was given up.
   @Test(arguments: [false, true]) func theLaterOfTwoRemovesHoldsForAThird(isCompacted: Bool) async throws {
     let (side, c) = (Replica(b.magic, folder["side"]), try Replica(folder["c"], folder["side"], world))
     try await share()

@@ -131,7 +131,8 @@ import Testing
     }
   }
 
-  /// H-21, H-24, J-5, M-7: a property that is one object to one app, many to another, and an asset to a third: tables, indexes and triggers of all have room in one file.
+  /// H-21, H-24, J-5, M-7: a property that is one object to one app, many to another, and an asset to a third: tables, indexes
+  /// and triggers of all have room in one file.
   @Test func relationsOfEveryKindMayHaveOneName() async throws {
     let (one, many, numbered) = (One.Page(), Many.Page(), Numbered.Page())
     (one.id, one.cover) = ("one", .init(value: "cover"))
@@ -217,8 +218,8 @@ import Testing
     #expect(stored.objects.values.first?["colour text"] == nil)
   }
 
-  /// H-22, J-14: the older app comes to a data set that only newer ones have written so far (H-21: an object that lacks what a type needs holds nothing up).
-  /// Also where the newer one has written a value that the older one has in another kind.
+  /// H-22, J-14: the older app comes to a data set that only newer ones have written so far (H-21: an object that lacks what a
+  /// type needs holds nothing up). Also where the newer one has written a value that the older one has in another kind.
   @Test(arguments: [nil, "many"], [false, true])
   func theOlderAppReadsADataSetOfTheNewer(stars: String?, isCompacted: Bool) async throws {
     let page = New.Page()

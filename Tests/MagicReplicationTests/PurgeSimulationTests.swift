@@ -5,8 +5,9 @@ import MagicReplication
 import TestSupport
 import Testing
 
-/// Random histories of few objects that are removed, edited by who does not know, and purged: with replicas that are expired, and with some that only pull. What all
-/// show is what it would be if nobody had purged anything, but for values that nobody holds any more who could write them anew (K-23, K-24, L-6, L-20, H-13, H-14).
+/// Random histories of few objects that are removed, edited by who does not know, and purged: with replicas that are expired,
+/// and with some that only pull. What all show is what it would be if nobody had purged anything, but for values that nobody
+/// holds any more who could write them anew (K-23, K-24, L-6, L-20, H-13, H-14).
 extension SimulationTests {
   @Test(arguments: seeds(40)) func purgesTakeNothingFromAnybody(seed: UInt64) async throws {
     let folder = try TemporaryFolder()
@@ -52,7 +53,8 @@ extension SimulationTests {
     #expect(dump == model.all.dump, "MAGIC_SEED=\(seed)")
     let plain = model.withoutPurges.dump
     #expect(Set(dump.objects.keys) == Set(plain.objects.keys), "MAGIC_SEED=\(seed)")
-    // What was made again without a value, removed and given up may have one that its holder writes anew; what was made again and is there, none.
+    // What was made again without a value, removed and given up may have one that its holder writes anew; what was made again
+    // and is there, none.
     let withoutOver = model.withoutRevivalsThatAreOver.dump
     for (object, properties) in plain.objects {
       let (shown, least) = (Set((dump.objects[object] ?? [:]).keys), Set(properties.keys))

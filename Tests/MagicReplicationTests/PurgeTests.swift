@@ -30,7 +30,8 @@ private struct Circle: MagicObject {
   }
 }
 
-/// What removed objects held goes once everybody knows that they are removed, and nothing else goes with it (K-23, K-24, L-16, L-17, L-18, L-20, L-21, H-12, H-14, H-16).
+/// What removed objects held goes once everybody knows that they are removed, and nothing else goes with it (K-23, K-24, L-16,
+/// L-17, L-18, L-20, L-21, H-12, H-14, H-16).
 @Suite struct PurgeTests {
   let folder: TemporaryFolder
   let world = World()
@@ -261,7 +262,8 @@ private struct Circle: MagicObject {
     try await expectEqual([a, b])
   }
 
-  /// K-2: the same where the object was made again and removed once more: of that nothing is left but that it was, and what it knew of is given up with it.
+  /// K-2: the same where the object was made again and removed once more: of that nothing is left but that it was, and what it
+  /// knew of is given up with it.
   @Test(arguments: [false, true]) func whatWasMadeAgainAndPurgedTakesNothingFromWhoKnowsNeither(isEdited: Bool) async throws {
     let (a, b) = (try replica("a"), try replica("b"))
     let note = Note("n", "first")
@@ -299,7 +301,8 @@ private struct Circle: MagicObject {
     try await expectEqual([a, b])
   }
 
-  /// K-2: what a revival made void stays so, whoever has compacted meanwhile: neither one with as high a base nor one with a higher takes its place, if that is void by a purge itself.
+  /// K-2: what a revival made void stays so, whoever has compacted meanwhile: neither one with as high a base nor one with a
+  /// higher takes its place, if that is void by a purge itself.
   @Test(arguments: [1, 2], [0, 2]) func whatARevivalMadeVoidStaysVoid(revivals: Int, compactions: Int) async throws {
     let (a, b, c) = (try replica("a"), try replica("b"), try replica("c"))
     let circle = Circle("o", "first")
@@ -342,7 +345,8 @@ private struct Circle: MagicObject {
     try await expectEqual([a, b, c])
   }
 
-  /// Who was expired loses nothing either if its database has gone on under another id since, as on another machine (J-30), or as what is rebuilt of it.
+  /// Who was expired loses nothing either if its database has gone on under another id since, as on another machine (J-30), or
+  /// as what is rebuilt of it.
   @Test func whoWasExpiredAndCopiedLosesNothing() async throws {
     let (a, b) = (try replica("a"), try replica("b"))
     try await a.magic.update(Note("n", "first"))
@@ -407,7 +411,8 @@ private struct Circle: MagicObject {
     try await expectEqual([a, b])
   }
 
-  /// Whoever holds what was purged writes it anew, also where its writer is gone, and in whatever order purge and update come (K-24).
+  /// Whoever holds what was purged writes it anew, also where its writer is gone, and in whatever order purge and update come
+  /// (K-24).
   @Test(arguments: [false, true]) func whoeverHoldsItWritesItAnew(purgeComesFirst: Bool) async throws {
     let (a, b) = (try replica("a"), try replica("b"))
     let lost = try replica("lost", skew: 10_000)

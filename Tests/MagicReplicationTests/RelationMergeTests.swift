@@ -168,7 +168,8 @@ import Testing
     #expect(try await b.magic.object(of: Second.Topic.self, primary: "t").x == nil)
   }
 
-  /// H-18: what somebody removes goes by itself. What stood in it, or refers to it, stays on all sides, also what the other could not know.
+  /// H-18: what somebody removes goes by itself. What stood in it, or refers to it, stays on all sides, also what the other
+  /// could not know.
   @Test func aRemoveTakesNothingElseAlong() async throws {
     let owner = Person("p", "owner")
     (owner.pages, owner.friend) = ([Leaf("page")], Person("q", "friend"))

@@ -5,8 +5,8 @@ import MagicReplication
 import TestSupport
 import Testing
 
-/// Random edits of graphs on three replicas, with stale instances, removes, revivals and rollbacks; afterwards all show the same, and what
-/// the fold says (H-17).
+/// Random edits of graphs on three replicas, with stale instances, removes, revivals and rollbacks; afterwards all show the
+/// same, and what the fold says (H-17).
 @Suite struct RelationSimulationTests {
   @Test(arguments: seeds(12)) func replicasWithGraphsEndEqual(seed: UInt64) async throws {
     let folder = try TemporaryFolder()
@@ -176,8 +176,8 @@ final class Gardener {
   }
 }
 
-/// What a library shows of its objects and their members, by what names them on every replica: a line for each object. Leaves are told by
-/// their texts, which one that was removed has in common with the one that it was saved as again.
+/// What a library shows of its objects and their members, by what names them on every replica: a line for each object. Leaves
+/// are told by their texts, which one that was removed has in common with the one that it was saved as again.
 private struct Shown {
   private var lines: [String] = []
 

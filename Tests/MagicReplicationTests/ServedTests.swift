@@ -87,7 +87,7 @@ import Testing
     let served = try Replica(folder["served"], folder["remote"], world)
     func merge(atMost most: Int) async throws -> PullReport {
       try await served.replicator.merge(
-        Arrivals(remote, held: Frontier(), replicasAtMost: most), of: there, contents: remote)
+        IncomingSegments(remote, held: Frontier(), replicasAtMost: most), of: there, contents: remote)
     }
     await #expect {
       try await merge(atMost: 2)
@@ -188,7 +188,8 @@ import Testing
     #expect(asked.withLock { $0 } == 2)
   }
 
-  /// H-32, W-7: however many take a large segment of a peer, and however slowly, it is one file, of which nothing is left behind; a small one is each client's own.
+  /// H-32, W-7: however many take a large segment of a peer, and however slowly, it is one file, of which nothing is left
+  /// behind; a small one is each client's own.
   @Test func aLargeSegmentIsOneFileForAllWhoTakeIt() async throws {
     let replica = try Replica(folder["a"], folder["remote"], world)
     try await replica.magic.update(Note("1", (0..<20_000).map { _ in UUID().uuidString }.joined()))
@@ -225,7 +226,8 @@ import Testing
     }
   }
 
-  /// W-14, H-38: contents of a session that ended before it settled get their names with the next one, whoever's it is. Those that cannot be read are in nobody's way.
+  /// W-14, H-38: contents of a session that ended before it settled get their names with the next one, whoever's it is. Those
+  /// that cannot be read are in nobody's way.
   @Test func contentsThatWereLeftGetTheirNames() async throws {
     let a = try Replica(folder["a"], folder["remote"], world)
     let served = try Replica(folder["served"], folder["remote"], world)
@@ -247,7 +249,7 @@ import Testing
     let dataSet = try await served.magic.store.read { db in try DatabaseState(db).dataSet }
     try await ServedDatabase(served.magic).inbox(dataSet).settle([])
     #expect(try await served.magic.object(of: Photo.self, primary: "1").content?.value == "one")
-    #expect(files.map { PieceReader.length(of: $0) } == [nil, 7])
+    #expect(files.map { ChunkReader.length(of: $0) } == [nil, 7])
   }
 
   /// H-38: what is another content than its name says goes; what could only not be read stays for another try.

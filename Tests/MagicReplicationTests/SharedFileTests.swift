@@ -4,7 +4,8 @@ import MagicReplication
 import TestSupport
 import Testing
 
-/// An app that knows its types from before, and a second opening of its file, such as `magic-sync`, that merges what another app wrote.
+/// An app that knows its types from before, and a second opening of its file, such as `magic-sync`, that merges what another
+/// app wrote.
 @Suite struct SharedFileTests {
   private enum App {
     struct Person: MagicObject {

@@ -7,7 +7,8 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Databases that were copied, or put back from a backup, with a replica id that another has or had: nothing is lost, and no address is given twice (L-11, L-12, H-7, H-8).
+/// Databases that were copied, or put back from a backup, with a replica id that another has or had: nothing is lost, and no
+/// address is given twice (L-11, L-12, H-7, H-8).
 @Suite struct TwinTests {
   let folder: TemporaryFolder
   let world = World()
@@ -94,7 +95,8 @@ import Testing
     return copy
   }
 
-  /// J-30: a copy that could not become a replica of its own yet does so with its first write; one that is taken back changes nothing of that.
+  /// J-30: a copy that could not become a replica of its own yet does so with its first write; one that is taken back changes
+  /// nothing of that.
   @Test func aCopyThatRollsBackIsStillACopy() async throws {
     struct Stop: Error {}
     let id = try await makeOriginal()
@@ -127,11 +129,12 @@ import Testing
     }
     // This gives the room back, and is committed.
     try await copy.magic.store.write { db in _ = try Int.fetchOne(db, sql: "PRAGMA max_page_count = 1000000") }
-    #expect(copy.magic.store.takeFreshReplica() == nil)
+    #expect(copy.magic.store.takeReplicaChange() == nil)
     try await write("of the copy", by: copy)
     let fresh = try await self.id(copy)
     #expect(fresh != id)
-    #expect(copy.magic.store.takeFreshReplica()?.description == fresh)
+    let change = copy.magic.store.takeReplicaChange()
+    #expect(change?.fresh.description == fresh && change?.former.description == id)
     let original = try open("a")
     try await write("of the original", by: original)
     try await settle([original, copy])
@@ -139,7 +142,8 @@ import Testing
     #expect(try await Set(original.notes().keys) == ["sent", "unsent", "of the copy", "of the original"])
   }
 
-  /// J-30: a database that was put back and has only merged since the backup has given no address twice: it keeps its id, says what it holds, and takes what it lacks.
+  /// J-30: a database that was put back and has only merged since the backup has given no address twice: it keeps its id, says
+  /// what it holds, and takes what it lacks.
   @Test func whoHasOnlyMergedSinceItsBackupKeepsItsID() async throws {
     let id = try await makeOriginal()
     try FileManager.default.copyItem(at: folder["a"], to: folder["backup"])
@@ -275,12 +279,12 @@ import Testing
     try await original.replicator.sync()
     var events = copy.replicator.events.makeAsyncIterator()
     try await copy.replicator.sync()
-    guard case .becameReplica(let fresh) = await events.next() else {
+    guard case .becameReplica(let fresh, let former) = await events.next() else {
       Issue.record("it was not told")
       return
     }
     #expect(try await fresh == self.id(copy))
-    #expect(fresh != id)
+    #expect(fresh != id && former == id)
     try await write("after", by: copy)
     let late = try open("late")
     try await settle([original, copy, late])
@@ -367,7 +371,8 @@ import Testing
     case unsettled, settled, bundled
   }
 
-  /// K-5: put back so that nothing tells, written to, and compacted before it meets what it has lost, of which only a segment or a checkpoint is left.
+  /// K-5: put back so that nothing tells, written to, and compacted before it meets what it has lost, of which only a segment
+  /// or a checkpoint is left.
   @Test(arguments: Backup.allCases, [(false, false), (false, true), (true, false), (true, true)])
   func anUnnoticedBackupGivesUpNothingUncompared(backup: Backup, how: (lostIsCompacted: Bool, alone: Bool)) async throws {
     let original = try open("a")
@@ -479,7 +484,8 @@ import Testing
     #expect(try await FolderRemote(folder["remote"]).compact().segments > 0)
   }
 
-  /// M-21, J-33: what a checkpoint brings of a branch that was not held is news, whatever was held of the other one under the same root.
+  /// M-21, J-33: what a checkpoint brings of a branch that was not held is news, whatever was held of the other one under the
+  /// same root.
   @Test func whatACheckpointBringsOfAnotherBranchIsAConflict() async throws {
     let (original, _) = try await makeBranches()
     try await write("first 2", by: original)
@@ -512,7 +518,8 @@ import Testing
     }
   }
 
-  /// F-7, J-3: of two branches the shorter one may end where no header of the other's speaks of. Who reads the folder without a database does not leave it out without a word.
+  /// F-7, J-3: of two branches the shorter one may end where no header of the other's speaks of. Who reads the folder without a
+  /// database does not leave it out without a word.
   @Test func aBranchWithinAnothersRunIsAFork() async throws {
     _ = try await makeBranches()
     let carried = try carrySegments()
@@ -584,7 +591,8 @@ import Testing
     #expect(shown.withLock { $0 } == [2])
   }
 
-  /// F-10, J-33: who has not heard that an id is closed goes on under it. What of that nobody has taken yet is no part of what is shown without a database, which is said; and it waits to be pulled.
+  /// F-10, J-33: who has not heard that an id is closed goes on under it. What of that nobody has taken yet is no part of what
+  /// is shown without a database, which is said; and it waits to be pulled.
   @Test func whatNobodyHasTakenOfAClosedIdIsSaid() async throws {
     let (original, copy) = try await makeBranches()
     let third = try open("third", "side")
@@ -662,7 +670,8 @@ import Testing
     #expect(try await third.magic.object(of: Photo.self, primary: "p").content?.load() == "x")
   }
 
-  /// K-6, J-31: what another process has moved to another id meanwhile is not acknowledged where it was, but with the next push.
+  /// K-6, J-31: what another process has moved to another id meanwhile is not acknowledged where it was, but with the next
+  /// push.
   @Test func whatWasMovedMeanwhileIsNotAcknowledged() async throws {
     let a = try open("a")
     for number in 0..<3 { try await write("note \(number)", by: a) }
@@ -1134,7 +1143,8 @@ import Testing
     #expect(try await late.magic.digest() == third.magic.digest())
   }
 
-  /// H-3, C-2, C-3: who leaves an id, or has it closed, writes on above what it wrote under it, though its own clock is behind that.
+  /// H-3, C-2, C-3: who leaves an id, or has it closed, writes on above what it wrote under it, though its own clock is behind
+  /// that.
   @Test(arguments: [false, true]) func theClockIsKeptWhereAnIDIsLeft(isClosed: Bool) async throws {
     let id = try await makeOriginal()
     try copyUnnoticed(folder["a"], to: folder["copy"])

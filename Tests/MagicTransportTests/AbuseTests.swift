@@ -123,7 +123,8 @@ import Testing
     try await place.stop()
   }
 
-  /// H-32, W-8: a body that inflates to as much as a limit allows. A hub never inflates it; a peer refuses it; who pulls it says so.
+  /// H-32, W-8: a body that inflates to as much as a limit allows. A hub never inflates it; a peer refuses it; who pulls it
+  /// says so.
   @Test(arguments: [RemoteKind.hub, .peer]) func aBombHarmsNobody(kind: RemoteKind) async throws {
     let place = try await Place(kind)
     let a = try place.replica("a")
@@ -158,7 +159,8 @@ import Testing
     try await place.stop()
   }
 
-  /// F-10, J-33: headers that contradict each other before bodies that nobody can read show no fork, and keep nobody from the rest.
+  /// F-10, J-33: headers that contradict each other before bodies that nobody can read show no fork, and keep nobody from the
+  /// rest.
   @Test func headersWithoutBodiesShowNoFork() async throws {
     let place = try await Place(.hub)
     let a = try place.replica("a")

@@ -102,6 +102,26 @@ import Testing
     try await server.stop()
   }
 
+  /// W-3: what could not be read just then, though it is right, is read when that has passed.
+  @Test func whatCouldNotBeReadOnceIsReadAgain() async throws {
+    let file = try secret("tokens", "one")
+    let (isFailing, tries) = (Locked(false), Locked(0))
+    let renewed = try Reloading(of: [file], RunningServer.quiet.logger, ("read anew", "kept")) {
+      tries.withLock { $0 += 1 }
+      guard !isFailing.withLock({ $0 }) else { throw MagicDataError(.failed, "too many open files") }
+      return try String(contentsOf: file, encoding: .utf8)
+    }
+    try replace("tokens", "two")
+    isFailing.withLock { $0 = true }
+    for _ in 0..<100 { #expect(renewed.current == "one") }
+    // Not by everybody who comes meanwhile.
+    #expect(tries.withLock { $0 } < 50)
+    isFailing.withLock { $0 = false }
+    let latest = ContinuousClock.now + .seconds(40)
+    while renewed.current == "one", .now < latest { try await Task.sleep(for: .milliseconds(50)) }
+    #expect(renewed.current == "two")
+  }
+
   /// W-3: who is in is asked for the token again with each frame.
   @Test func aSessionEndsWithItsToken() async throws {
     let server = try await server("one a readwrite\ntwo b readwrite\nthree c read\n")
@@ -244,6 +264,51 @@ import Testing
     let writing = try replicator(c, server, "post")
     await expectCode(.unauthorized, naming: "no right to read") { try await writing.pull() }
     #expect(try await c.statistics().transactions == 0)
+    try await server.stop()
+  }
+
+  /// F-24: what the server has lost, and others can send, ends nobody who follows it and may only read; it is told once.
+  @Test func aReaderGoesOnWhereTheServerHasLostSomething() async throws {
+    let server = try await server("full both readwrite\nlook reader read\n")
+    let (a, b, c) = (
+      try await MagicData(path: folder["a"]), try await MagicData(path: folder["b"]), try await MagicData(path: folder["c"])
+    )
+    try await a.update(Note("1", "one"))
+    try await replicator(a, server, "full").push()
+    let reading = try replicator(b, server, "look")
+    let (events, told) = (reading.events, Locked([MagicDataError]()))
+    let (heard, first) = AsyncStream.makeStream(of: Void.self)
+    let listening = Task {
+      for await event in events {
+        guard case .retrying(let error, _) = event, error.code == .unauthorized else { continue }
+        told.withLock { $0.append(error) }
+        first.yield()
+      }
+    }
+    let following = Task { try await reading.run(every: .milliseconds(20)) }
+    for try await notes in b.observe(of: Note.self) where notes.count == 1 { break }
+    let segments = folder["hub/segments"]
+    for name in try FileManager.default.contentsOfDirectory(atPath: segments.path) {
+      try FileManager.default.removeItem(at: segments.appendingPathComponent(name))
+    }
+    try await c.update(Note("2", "two"))
+    try await replicator(c, server, "full").push()
+    for try await notes in b.observe(of: Note.self) where notes.count == 2 { break }
+    for await _ in heard { break }
+    // Who asks once hears it as an error.
+    await expectCode(.unauthorized, naming: "lacks what is held here (1 transaction of replica") { try await reading.sync() }
+    try await replicator(a, server, "full").sync()
+    try await a.update(Note("3", "three"))
+    try await replicator(a, server, "full").sync()
+    for try await notes in b.observe(of: Note.self) where notes.count == 3 { break }
+    #expect(told.withLock { $0.count } == 1, "\(told.withLock { $0 })")
+    #expect(told.withLock { $0.first?.message.contains("whoever has it and may write sends it") } == true)
+    following.cancel()
+    try await following.value
+    listening.cancel()
+    // What nobody else has ends it.
+    try await b.update(Note("4", "own"))
+    await expectCode(.unauthorized, naming: "may only read") { try await reading.run() }
     try await server.stop()
   }
 
@@ -429,6 +494,26 @@ import Testing
     let again = try Owners(besides: tokens)
     #expect(try [again, first, second].allSatisfy { try $0.isOthers(ids[0], than: "b") && $0.isOthers(ids[2], than: "b") })
     #expect(try !again.isOthers(ids[3], than: "a"))
+  }
+
+  /// W-4: servers take turns, also while the file of the tokens is replaced by others.
+  @Test func ownersAreClaimedInTurnWhileTokensAreReplaced() async throws {
+    let tokens = try secret("tokens", "one a readwrite\ntwo b readwrite\n")
+    let ids = (1...40).map { ReplicaID(0, UInt64($0)) }
+    try await withThrowingTaskGroup(of: Void.self) { group in
+      for (name, part) in [("a", ids[..<20]), ("b", ids[20...])] {
+        let owners = try Owners(besides: tokens)
+        group.addTask { for id in part { #expect(try owners.claim(id, for: name)) } }
+      }
+      for _ in 0..<40 {
+        try replace("tokens", "one a readwrite\ntwo b readwrite\n")
+        await Task.yield()
+      }
+      try await group.waitForAll()
+    }
+    let there = try Owners(besides: tokens)
+    #expect(try there.others(than: "b") == Set(ids[..<20]))
+    #expect(try there.others(than: "a") == Set(ids[20...]))
   }
 
   /// W-4: what nobody can look at is not nobody's, and is not written anew.

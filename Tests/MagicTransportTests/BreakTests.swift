@@ -216,6 +216,28 @@ import Testing
     #expect(port.count(of: .held) == before + 2)
   }
 
+  /// W-5: of a server that has become another data set's nothing is taken.
+  @Test func anotherDataSetIsNotPulled() async throws {
+    let folder = try TemporaryFolder()
+    let other = try await MagicData(path: folder["other"])
+    try await other.update(Note("1", "theirs"))
+    try await MagicReplicator(other, remote: FolderRemote(folder["side"])).push()
+    let place = folder["side/segments"]
+    let name = try #require(try FileManager.default.contentsOfDirectory(atPath: place.path).first)
+    let head = [UInt8](try Data(contentsOf: place.appendingPathComponent(name)))[..<SegmentHeader.length]
+    let told = HeldRun(
+      replica: ReplicaID(7, 7), last: 1, name: TransactionName(stamp: Stamp(1_750_000_000_000 << 16), tag: 1))
+    let port = try AnsweringPort([
+      .hello: Welcome(replica: nil, dataSet: DataSetID(8, 8), rights: [.read], capabilities: []).frame,
+      .held: .standing(.standing, Standing([.init(told)])),
+      .pull: .segment(String(name.split(separator: ".")[3]), head),
+    ])
+    let magic = try await MagicData(path: folder["a"])
+    let replicator = MagicReplicator(magic, remote: try SocketRemote("tcp://127.0.0.1:\(port.port)"))
+    await expectCode(.incompatible, naming: "another data set") { try await replicator.pull() }
+    #expect(try await magic.statistics().transactions == 0)
+  }
+
   /// W-7: what was broken off does not come again, whatever else its session ended with.
   @Test func whatWasBrokenOffConnectsNoMore() async throws {
     let folder = try TemporaryFolder()

@@ -24,6 +24,24 @@ import Testing
     try await place.stop()
   }
 
+  /// K-25: names of replicas go with what they acknowledge, in both directions.
+  @Test(arguments: RemoteKind.allCases) func namesOfReplicasAreHeard(kind: RemoteKind) async throws {
+    let place = try await Place(kind)
+    let (a, b) = (try place.replica("a"), try place.replica("b"))
+    try await a.magic.update(Note("1", "one"))
+    let first = try await a.magic.setReplicaName("laptop")
+    try await a.replicator.push()
+    try await b.replicator.sync()
+    #expect(try await b.magic.replicaNames() == [first: "laptop"])
+    let second = try await b.magic.setReplicaName("phone")
+    try await b.replicator.push()
+    try await a.replicator.sync()
+    for magic in [a.magic, b.magic, place.served].compactMap({ $0 }) {
+      #expect(try await magic.replicaNames() == [first: "laptop", second: "phone"])
+    }
+    try await place.stop()
+  }
+
   /// H-36: what came from others goes on under its own names, and everybody comes to rest.
   @Test(arguments: RemoteKind.allCases, seeds(2)) func replicasThatSyncInTurnAreEqual(kind: RemoteKind, seed: UInt64)
     async throws
@@ -81,7 +99,8 @@ import Testing
     try await place.stop()
   }
 
-  /// F-17, H-8: a copy that nothing tells from its original finds it in the remote, and goes on under an id of its own, whichever of both moves first and how much.
+  /// F-17, H-8: a copy that nothing tells from its original finds it in the remote, and goes on under an id of its own,
+  /// whichever of both moves first and how much.
   @Test(arguments: RemoteKind.allCases, [0, 1, 3]) func aCopyGoesOnAsAReplicaOfItsOwn(kind: RemoteKind, writes: Int)
     async throws
   {
@@ -505,7 +524,8 @@ import Testing
     try await place.stop()
   }
 
-  /// H-43, L-24, L-25, W-16, K-21, K-22: sides that hold the same transactions and yet are not equal are told so. Here a value in a peer's journal was changed by hand.
+  /// H-43, L-24, L-25, W-16, K-21, K-22: sides that hold the same transactions and yet are not equal are told so. Here a value
+  /// in a peer's journal was changed by hand.
   @Test func whatHoldsTheSameAndDiffersIsAnAlarm() async throws {
     let place = try await Place(.peer)
     let a = try place.replica("a")

@@ -8,8 +8,8 @@ import NIOEmbedded
 import TestSupport
 import Testing
 
-/// H-32, H-42: what comes over a wire, or is typed as an address, or stands in a file of tokens, is read or refused with an error that
-/// says why. `Tools/fuzz` runs these for longer; `AbuseTests` asks the same of a server at work.
+/// H-32, H-42: what comes over a wire, or is typed as an address, or stands in a file of tokens, is read or refused with an
+/// error that says why. `Tools/fuzz` runs these for longer; `AbuseTests` asks the same of a server at work.
 @Suite(.timeLimit(.minutes(60))) struct FuzzTests {
   private let folder: TemporaryFolder
 

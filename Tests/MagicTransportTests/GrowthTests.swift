@@ -104,7 +104,8 @@ import Testing
     try await place.stop()
   }
 
-  /// F-20: another compaction may take a checkpoint away before it was sent, and what was looked at is sent then; who asks next is told of what is there.
+  /// F-20: another compaction may take a checkpoint away before it was sent, and what was looked at is sent then; who asks next
+  /// is told of what is there.
   @Test func aCheckpointThatGoesIsSentAllTheSame() async throws {
     let place = try await Place(.folder)
     let (a, _) = try await inStep(place)

@@ -69,7 +69,8 @@ import Testing
     try await place.stop()
   }
 
-  /// W-9: what came whole before the client broke off counts, though nothing was settled. W-8: the rest is sent by the next push.
+  /// W-9: what came whole before the client broke off counts, though nothing was settled. W-8: the rest is sent by the next
+  /// push.
   @Test func whatCameWholeCountsBeforeItIsSettled() async throws {
     let place = try await Place(.hub)
     let a = try place.replica("a")
@@ -179,8 +180,8 @@ import Testing
     try await server.stop()
   }
 
-  /// W-5, W-13: a hub without a data set takes that of who comes first, and tells it to who comes second. Without one it answers nothing else, and with one
-  /// it takes no other's segments.
+  /// W-5, W-13: a hub without a data set takes that of who comes first, and tells it to who comes second. Without one it
+  /// answers nothing else, and with one it takes no other's segments.
   @Test func whoComesFirstGivesTheDataSet() async throws {
     let place = try await Place(.hub)
     let early = try await session(place, as: [UInt8](repeating: 7, count: 16))
@@ -203,6 +204,32 @@ import Testing
     let answer = try #require(await second.frame())
     #expect((answer.kind, answer.body.first) == (0xff, 5))
     #expect(try await standing(first) == 0)
+    try await place.stop()
+  }
+
+  /// W-5: what a client has compared is the data set that it was told. Another one in its place ends the session, and who comes
+  /// again refuses it.
+  @Test func aSessionEndsWithItsDataSet() async throws {
+    let place = try await Place(.hub)
+    let (a, other) = (try place.replica("a"), try place.magic("other"))
+    try await a.magic.update(Note("1", "ours"))
+    try await other.update(Note("2", "theirs"))
+    try await MagicReplicator(other, remote: FolderRemote(place.folder["elsewhere"])).push()
+    let events = a.replicator.events
+    let following = Task { try await a.replicator.run(every: .milliseconds(20)) }
+    for await event in events {
+      if case .inStep = event { break }
+    }
+    let socket = try await session(place, as: [UInt8](repeating: 7, count: 16))
+    #expect(try await standing(socket) == 1)
+    let before = try await Dump(a.magic)
+    try FileManager.default.moveItem(at: place.files, to: place.folder["aside"])
+    try FileManager.default.moveItem(at: place.folder["elsewhere"], to: place.files)
+    socket.send(RawSocket.frame(3, [0]))
+    let refused = try #require(await socket.frame())
+    #expect((refused.kind, refused.body.first) == (0xff, 9))
+    await expectCode(.incompatible, naming: "holds another data set") { try await following.value }
+    #expect(try await Dump(a.magic) == before)
     try await place.stop()
   }
 }

@@ -40,7 +40,8 @@ import Testing
     return (descriptor, code == 0 ? 0 : errno)
   }
 
-  /// The socket of who was killed is there, and nobody answers. Of those that come then one has its place, and the others leave it alone.
+  /// The socket of who was killed is there, and nobody answers. Of those that come then one has its place, and the others leave
+  /// it alone.
   @Test func aSocketThatWasLeftGoesToOne() async throws {
     let path = folder["s"].path
     let left = socket(at: path) { bind($0, $1, $2) }

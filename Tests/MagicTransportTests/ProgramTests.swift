@@ -13,7 +13,8 @@ import Testing
     folder = try TemporaryFolder()
   }
 
-  /// What runs in the place of ssh. A program that was written this moment may be open to write to in another's child, and is busy then; what it reads is not.
+  /// What runs in the place of ssh. A program that was written this moment may be open to write to in another's child, and is
+  /// busy then; what it reads is not.
   private func run(_ script: String) throws {
     try Data("\(script)\n".utf8).write(to: folder["script"])
   }
@@ -39,6 +40,13 @@ import Testing
       try run("exit \(status)")
       await expectCode(code, naming: "ssh://far.example.org/notes") { try await replicator.pull() }
     }
+  }
+
+  /// What a shell prints before it is no frame, and says so.
+  @Test func whatAShellPrintsIsTold() async throws {
+    let replicator = try await replicator()
+    try run("echo 'Welcome to far.example.org'\ncat > /dev/null")
+    await expectCode(.failed, naming: "its startup files must print nothing") { try await replicator.pull() }
   }
 
   #if os(Linux)

@@ -6,7 +6,8 @@ import MagicTransport
 import TestSupport
 import Testing
 
-/// Protocol/vectors/wire.json: sessions, frame by frame, as they were recorded. Each is played again, and the server has to answer the same.
+/// Protocol/vectors/wire.json: sessions, frame by frame, as they were recorded. Each is played again, and the server has to
+/// answer the same.
 @Suite(.timeLimit(.minutes(15))) struct RecordedSessionTests {
   struct File: Codable {
     var sessions: [Session]

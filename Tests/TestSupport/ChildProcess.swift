@@ -1,8 +1,8 @@
 internal import CSpawn
 package import Foundation
 
-/// A running program. Foundation's `Process` will not do: on Linux, its `run()` reads past the end of a list of open files, which now and then is the end of
-/// the memory (swift-corelibs-foundation 5472).
+/// A running program. Foundation's `Process` will not do: on Linux, its `run()` reads past the end of a list of open files,
+/// which now and then is the end of the memory (swift-corelibs-foundation 5472).
 package final class ChildProcess {
   package struct Failure: Error {
     let path: String
@@ -14,7 +14,8 @@ package final class ChildProcess {
   private var status: Int32?
 
   /// - Parameters:
-  ///   - input: what standard input, output and errors are: each a `FileHandle`, or a `Pipe`, of which the child's end is closed here.
+  ///   - input: what standard input, output and errors are: each a `FileHandle`, or a `Pipe`, of which the child's end is
+  ///     closed here.
   ///   - environment: instead of this process's.
   package init(
     _ path: String, _ arguments: [String], in folder: URL?, input: Any, output: Any, errors: Any, environment: [String: String]

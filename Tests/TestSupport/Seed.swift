@@ -21,7 +21,8 @@ package struct Seeded: RandomNumberGenerator, Sendable {
   package mutating func pick<Element>(_ elements: [Element]) -> Element { elements[below(elements.count)] }
 }
 
-/// The seeds of a random test: `MAGIC_SEED` alone, or the first `MAGIC_SEEDS` or those of a range (`201-400`), or as many as the test asks for.
+/// The seeds of a random test: `MAGIC_SEED` alone, or the first `MAGIC_SEEDS` or those of a range (`201-400`), or as many as
+/// the test asks for.
 package func seeds(_ count: UInt64) -> [UInt64] {
   let environment = ProcessInfo.processInfo.environment
   if let seed = environment["MAGIC_SEED"].flatMap(UInt64.init) { return [seed] }

@@ -22,7 +22,8 @@ package func putBack(_ copy: URL, into database: URL, unnoticed: Bool = false) t
   try claimMark(of: database)
 }
 
-/// - Parameter keepsBirth: whether the mark says when the file was made that it was of; one without it is any file's of the number.
+/// - Parameter keepsBirth: whether the mark says when the file was made that it was of; one without it is any file's of the
+///   number.
 package func claimMark(of database: URL, keepsBirth: Bool = false) throws {
   let mark = database.appendingPathComponent("default.sqlite3-replica")
   var words = try String(decoding: Data(contentsOf: mark), as: UTF8.self).split(separator: " ").map(String.init)

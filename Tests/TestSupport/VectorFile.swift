@@ -1,7 +1,7 @@
 package import Foundation
 
-/// A file of Protocol/vectors. With `MAGIC_WRITE_VECTORS` set it is written anew from what this library does, and its change in git
-/// is the thing to look at; the reader in Python has to agree.
+/// A file of Protocol/vectors. With `MAGIC_WRITE_VECTORS` set it is written anew from what this library does, and its change in
+/// git is the thing to look at; the reader in Python has to agree.
 package struct VectorFile<Content: Codable> {
   package let url: URL
 

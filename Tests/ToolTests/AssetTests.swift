@@ -52,6 +52,37 @@ struct Photo: MagicObject {
     try await magic.close()
   }
 
+  /// H-7, H-8, H-38: a backup has the assets, is a replica of its own, and is put back by a copy to its place; what was written
+  /// since comes from others.
+  @Test func aBackupIsMadeAndPutBack() async throws {
+    try await write(3)
+    try Tool.sync.run("remote", "add", path("a"), "origin", path("remote"))
+    try #require(Tool.sync.run("sync", path("a")).status == 0)
+    let made = try Tool.sync.run("backup", path("a"), path("backup"), "--json")
+    #expect(made.status == 0 && made.errors.isEmpty, "\(made)")
+    #expect(made.lines.count == 1 && made.output.contains("/backup/default.sqlite3\""), "\(made)")
+    let again = try Tool.sync.run("backup", path("a"), path("backup"))
+    #expect(again.status == 1 && again.errors.contains("is there already"), "\(again)")
+    try await expectContents("backup", 3)
+    try await write(4)
+    try #require(Tool.sync.run("sync", path("a")).status == 0)
+    try FileManager.default.removeItem(at: folder["a"])
+    let back = try Tool.sync.run("backup", path("backup"), path("a"), "-q")
+    #expect(back.status == 0 && back.output.isEmpty && back.errors.isEmpty, "\(back)")
+    try await expectContents("a", 3)
+    let sync = try Tool.sync.run("sync", path("a"))
+    #expect(sync.status == 0 && sync.errors.isEmpty, "\(sync)")
+    try await expectContents("a", 4)
+    for name in ["a", "backup"] { #expect(try Tool.sync.run("verify", path(name)).status == 0) }
+    for (database, copy, status) in [
+      ("a", "tcp://127.0.0.1:1", 64), ("a", "", 64), ("a", path("remote"), 1), ("nothing", path("x"), 1),
+    ] as [(String, String, Int32)] {
+      let refused = try Tool.sync.run("backup", path(database), copy)
+      #expect(refused.status == status, "\(refused)")
+    }
+    #expect(!FileManager.default.fileExists(atPath: path("x")))
+  }
+
   @Test func aCloneHasItsAssetsOrSaysWhatIsMissing() async throws {
     try await write(3)
     #expect(try Tool.sync.run("push", path("a"), path("remote")).output.contains("pushed 3 assets: 27 bytes"))
@@ -70,7 +101,8 @@ struct Photo: MagicObject {
   }
 
   #if os(Linux)
-    /// H-33: who is killed between the assets and the database's file is completed by the next one; assets whose database was taken away are told of.
+    /// H-33: who is killed between the assets and the database's file is completed by the next one; assets whose database was
+    /// taken away are told of.
     @Test(arguments: [("b.db", "b.db.files"), ("b/default.sqlite3", "b/files")])
     func whatAKilledCloneLeftOfAssetsIsTaken(file: String, assets: String) async throws {
       try await write(3)

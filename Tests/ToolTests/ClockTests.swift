@@ -85,7 +85,8 @@ import Testing
     if let server { #expect(server.end() == 0) }
   }
 
-  /// K-13: below a floor nothing can be left out, so it is taken whole, or not at all. What is built to be tested waits for no clock.
+  /// K-13: below a floor nothing can be left out, so it is taken whole, or not at all. What is built to be tested waits for no
+  /// clock.
   @Test func whatIsKeptOfAClockThatIsAheadIsTakenOnlyIfItIsAccepted() async throws {
     try await fixture.write("first", to: "ahead", id: "a")
     try await write("from the future", to: "ahead", id: "n", off: 3 * days)

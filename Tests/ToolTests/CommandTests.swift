@@ -116,6 +116,34 @@ import Testing
     }
   }
 
+  /// J-30: also by what exchanges nothing, with the id that it left, of which a person may know that nobody has it any more.
+  @Test(arguments: [["status"], ["peers"], ["compact"], ["remote", "remove"]])
+  func aCopyIsToldOfByWhatOpensIt(command: [String]) async throws {
+    try await write("x", to: "a")
+    try Tool.sync.run("remote", "add", path("a"), "origin", path("remote"))
+    try #require(Tool.sync.run("sync", path("a")).status == 0)
+    let peers = try objects(Tool.sync.run("peers", path("a"), "--json"))
+    let own = try #require(peers.first { $0["isOwn"] as? Bool == true }?["replica"] as? String)
+    for isJSON in [false, true] {
+      let copy = path("copy \(isJSON)")
+      try FileManager.default.copyItem(atPath: path("a"), toPath: copy)
+      let result = try Tool.sync.run(
+        arguments: command + [copy] + (command[0] == "remote" ? ["origin"] : []) + (isJSON ? ["--json"] : []))
+      #expect(result.status == 0, "\(result)")
+      guard isJSON else {
+        #expect(result.errors.contains("and was \(own).") && result.errors.contains("--expire \(own)"), "\(result)")
+        let expired = try Tool.sync.run("peers", copy, path("remote"), "--expire", own)
+        #expect(expired.status == 0, "\(expired)")
+        continue
+      }
+      let told = try objects(result).filter { $0["event"] as? String == "becameReplica" }
+      #expect(told.count == 1 && told.first?["former"] as? String == own && result.errors.isEmpty, "\(result)")
+      let others = try objects(Tool.sync.run("peers", copy, path("remote"), "--json"))
+      let fresh = try #require(others.first { $0["isOwn"] as? Bool == true }?["replica"] as? String)
+      #expect(told.first?["replica"] as? String == fresh && fresh != own, "\(result)")
+    }
+  }
+
   @Test(arguments: ["Stick", "a/b", "", "-x", "tcp:", "é"]) func whatCanBeNoNameIsRefused(name: String) throws {
     try Tool.sync.run("init", path("a"))
     #expect(try Tool.sync.run("remote", "add", path("a"), "--", name, path("remote")).status != 0)
@@ -167,6 +195,48 @@ import Testing
     #expect(verify.output.contains("the transactions 2 to 2 are missing"))
   }
 
+  /// K-25: `peers` shows a name beside the id, and takes it for the replica that has it.
+  @Test func replicasHaveNames() async throws {
+    try #require(Tool.sync.run("init", path("a"), "--name", "laptop").status == 0)
+    let again = try Tool.sync.run("init", path("a"), "--name", "other")
+    #expect(again.status == 0 && again.output.contains("nothing was changed"), "\(again)")
+    try await write("x", to: "a")
+    try #require(Tool.sync.run("push", path("a"), path("remote")).status == 0)
+    let clone = try Tool.sync.run("clone", path("remote"), path("b"), "--name", "Ada's phone")
+    #expect(clone.status == 0, "\(clone)")
+    let peers = try objects(Tool.sync.run("peers", path("b"), "--json")).filter { $0["event"] as? String == "peer" }
+    func replica(_ name: String) throws -> String {
+      try #require(peers.first { $0["name"] as? String == name }?["replica"] as? String)
+    }
+    let (first, second) = (try replica("laptop"), try replica("Ada's phone"))
+    #expect(peers.count == 2)
+    #expect(try Tool.sync.run("peers", path("b")).output.contains("\(first) (laptop)  here 1"))
+    let named = try Tool.sync.run("peers", path("b"), "--name", "desk", "--of", "laptop")
+    #expect(named.output == "replica \(first) is called desk: others hear of it with the next push\n", "\(named)")
+    try #require(Tool.sync.run("sync", path("b")).status == 0)
+    try #require(Tool.sync.run("sync", path("a"), path("remote")).status == 0)
+    let heard = try Tool.sync.run("peers", path("a")).output
+    #expect(heard.contains("\(first) (desk)  ") && heard.contains("\(second) (Ada's phone)  "), "\(heard)")
+    #expect(try Tool.sync.run("status", path("a"), path("remote")).output.contains("replica \(first) (desk), sequence 1"))
+    let expired = try Tool.sync.run("peers", path("a"), path("remote"), "--expire", "Ada's phone")
+    #expect(expired.status == 0 && expired.output.contains("expired replica \(second)"), "\(expired)")
+    #expect(try Tool.sync.run("peers", path("a"), "--name", "x", "--of", "nobody").status == 1)
+    // One that nobody has named has no member for it.
+    try #require(Tool.sync.run("clone", path("remote"), path("c")).status == 0)
+    let others = try objects(Tool.sync.run("peers", path("c"), "--json")).filter { $0["isOwn"] as? Bool == true }
+    #expect(others.count == 1 && others.allSatisfy { $0["name"] == nil })
+    for arguments in [
+      ["peers", path("a"), "--of", "desk"], ["peers", path("a"), "--name", " x"], ["peers", path("a"), "--name", ""],
+      ["peers", path("a"), path("remote"), "--name", "x"], ["peers", path("a"), "--name", "x", "--expire", "desk"],
+      ["peers", path("a"), "--name", "x", "--of", ""], ["init", path("d"), "--name", "a\nb"],
+      ["clone", path("remote"), path("d"), "--name", String(repeating: "x", count: 65)],
+    ] {
+      let refused = try Tool.sync.run(arguments: arguments)
+      #expect(refused.status == 64, "\(arguments): \(refused)")
+    }
+    #expect(!FileManager.default.fileExists(atPath: path("d")))
+  }
+
   @Test func peersAreListedWithWhatTheyWrote() async throws {
     try await write("x", to: "a")
     try Tool.sync.run("push", path("a"), path("remote"))
@@ -199,6 +269,15 @@ import Testing
     let conflicts = try Tool.sync.run("log", path("b"), "--conflicts")
     #expect(conflicts.lines.count == 1)
     #expect(conflicts.output.contains(#"Note n.title  "b's" of"#) && conflicts.output.contains(#"won over "a's" of"#))
+    // What won and what lost are named as `undo` takes them.
+    let told = try #require(objects(Tool.sync.run("log", path("b"), "--conflicts", "--json")).first)
+    let names = try ["won", "lost"].map { side in
+      let write = try #require(told[side] as? [String: Any])
+      return "\(try #require(write["replica"] as? String).prefix(8)):\(try #require(write["sequence"] as? Int))"
+    }
+    #expect(conflicts.output.contains(#""b's" of \#(names[0]) won over "a's" of \#(names[1])"#), "\(conflicts.output)")
+    let undone = try Tool.replay.run("undo", path("b"), "--transaction", names[0])
+    #expect(undone.output.contains(#"title: "b's" → "a's""#), "\(undone)")
     let entries = try objects(Tool.sync.run("log", path("b"), "--json"))
     #expect(entries.map { $0["event"] as? String } == ["entry", "entry", "entry", "summary"])
   }
@@ -224,12 +303,14 @@ import Testing
       #expect(try Tool.python.run("-c", change, path("a/default.sqlite3"), sql).status == 0)
     }
     let result = try Tool.sync.run("verify", path("a"))
-    #expect(result.status == 1)
+    // As of the other tool, whoever asks.
+    #expect(result.status == 4)
+    #expect(try Tool.replay.run("verify", path("a")).status == 4)
     #expect(result.output.contains("Note x shows other values") && result.output.contains("--repair journal"))
     #expect(result.output.contains("the journal has 2 entries, and objects know of 1"))
     // A remote that is not there keeps nothing of that back.
     let apart = try Tool.sync.run("verify", path("a"), path("nothing"))
-    #expect(apart.status == 1)
+    #expect(apart.status == 4)
     #expect(apart.output.contains("Note x shows other values"))
     #expect(apart.errors.contains("the remote was not looked at"))
   }
@@ -433,7 +514,7 @@ import Testing
       ["status"], ["remote"], ["remote", "add", path("a")], ["log", path("a"), "--limit", "-1"],
       ["log", path("a"), "--limit", "x"],
       ["sync", path("a"), path("r"), "--interval", "0"], ["sync", path("a"), path("x.magicbundle"), "--watch"], ["verify"],
-      ["peers"], ["peers", path("a"), path("r"), "--expire", "20"], ["sync", path("a"), path("r"), "--accept", "zz"],
+      ["peers"], ["peers", path("a"), path("r"), "--expire", ""], ["sync", path("a"), path("r"), "--accept", "zz"],
       ["sync", "tcp://localhost:1", path("a")], ["serve", path("a"), "--listen", "ssh://host/x"],
       ["serve", path("a"), "--listen", "tcp://127.0.0.1:0", "--metrics", "foo"],
       ["remote", "add", path("a"), "x", "-"], ["compact", "tcp://localhost"], ["sync", "", path("r")],
@@ -685,6 +766,49 @@ import Testing
     #expect(try await titles("real/db.sqlite") == (command == "clone" ? ["x", "y"] : ["y"]))
   }
 
+  /// What a file is called while it is written tells nobody anything.
+  @Test func aFolderThatMayOnlyBeReadIsSaid() async throws {
+    try await write("x", to: "a")
+    try Tool.sync.run("push", path("a"), path("remote"))
+    try await write("y", to: "a")
+    let held = try #require(
+      ReadOnly(folder["remote/segments"], isDeep: false), "neither permissions nor attributes hold this user off")
+    defer { held.end() }
+    let refused = try Tool.sync.run("push", path("a"), path("remote"))
+    #expect(refused.status == 6, "\(refused)")
+    #expect(refused.errors.contains("\(path("remote")) may only be read here, and 1 transaction waits"), "\(refused)")
+    #expect(refused.errors.contains("`magic-sync pull DB`") && !refused.errors.contains(".tmp"), "\(refused)")
+    #expect(try Tool.sync.run("pull", path("a"), path("remote")).status == 0)
+  }
+
+  /// What cron mails is what a person has to know.
+  @Test func whoAsksForQuietHearsOfWhatWentWellByTheExitCode() async throws {
+    try await write("first", to: "a", id: "n")
+    for arguments in [["push", path("a"), path("remote")], ["clone", path("remote"), path("b")], ["pull", path("b")]] {
+      let quiet = try Tool.sync.run(arguments: arguments + ["-q"])
+      #expect(quiet.status == 0 && quiet.output.isEmpty && quiet.errors.isEmpty, "\(arguments): \(quiet)")
+    }
+    try await write("of b", to: "b", id: "n")
+    try await write("of a", to: "a", id: "n")
+    for arguments in [["--check", "-q"], ["--check", "--quiet", "--json"]] {
+      let checked = try Tool.sync.run(arguments: ["status", path("a"), path("remote")] + arguments)
+      #expect(checked.status == 4 && checked.output.isEmpty == !arguments.contains("--json"), "\(checked)")
+    }
+    try #require(Tool.sync.run("push", path("a"), path("remote"), "-q").output.isEmpty)
+    // Which of the two was meant only a person knows.
+    let synced = try Tool.sync.run("sync", path("b"), "-q")
+    #expect(synced.status == 0 && synced.output.isEmpty && synced.errors.contains("lost: "), "\(synced)")
+    let again = try Tool.sync.run("sync", path("b"), "-q")
+    #expect(again.status == 0 && again.output.isEmpty && again.errors.isEmpty, "\(again)")
+    #expect(try Tool.sync.run("status", path("b"), "--check", "-q").output.isEmpty)
+    // What is not done is said.
+    for name in try FileManager.default.contentsOfDirectory(atPath: path("remote/segments")) {
+      try Data("damaged".utf8).write(to: folder["remote/segments/\(name)"])
+    }
+    let partly = try Tool.sync.run("pull", path("c"), path("remote"), "-q")
+    #expect(partly.status == 3 && !partly.output.isEmpty && !partly.errors.isEmpty, "\(partly)")
+  }
+
   @Test func aFolderThatMayNotBeWrittenHasItsExitCode() async throws {
     guard getuid() != 0 else { return }
     try await write("x", to: "a")
@@ -695,8 +819,45 @@ import Testing
     #expect(try Tool.sync.run("push", path("a"), path("remote")).status == 6)
   }
 
+  /// Who asks one tool for what the other does is told so, of each command that one alone has.
+  @Test func aCommandOfTheOtherToolIsNamed() throws {
+    func commands(_ tool: Tool) throws -> Set<String> {
+      let refused = try tool.run("bogus")
+      #expect(refused.status == 64, "\(refused)")
+      let list = try #require(refused.errors.split(separator: "the commands are ").last).prefix { $0 != "." }
+      return Set(list.split(separator: ", ").map(String.init))
+    }
+    let (sync, replay) = (try commands(Tool.sync), try commands(Tool.replay))
+    #expect(sync.contains("clone") && replay.contains("undo"), "\(sync) \(replay)")
+    for (tool, own, other, name) in [
+      (Tool.sync, sync, replay, "magic-replay"), (Tool.replay, replay, sync, "magic-sync"),
+    ] {
+      for command in other.subtracting(own).sorted() {
+        let refused = try tool.run(command, path("a"))
+        #expect(refused.status == 64 && refused.errors.contains("; `\(name) \(command)` does that"), "\(refused)")
+      }
+    }
+  }
+
+  /// Who reads a log of several programs sees whose it is, and no usage that says nothing of what is wrong.
+  @Test func whatShowsToBeWrongWhenACommandRunsIsToldAlone() throws {
+    try Tool.sync.run("init", path("a"))
+    for arguments in [
+      ["sync", path("a"), "http://foo/bar"], ["clone", "tls://localhost:1", path("b"), "--fingerprint", "abc"], ["bogus"],
+    ] {
+      let refused = try Tool.sync.run(arguments: arguments)
+      #expect(refused.status == 64 && refused.errors.hasPrefix("magic-sync: "), "\(refused)")
+      #expect(refused.errors.split(separator: "\n").count == 1 && refused.output.isEmpty, "\(refused)")
+    }
+    // The parser's own have the command's.
+    let parsed = try Tool.sync.run("log", path("a"), "--limit", "-1")
+    #expect(parsed.errors.hasPrefix("magic-sync: ") && parsed.errors.contains("Usage: magic-sync log"), "\(parsed)")
+  }
+
   @Test func everyCommandHasExamples() throws {
-    for command in ["init", "clone", "push", "pull", "sync", "remote", "status", "log", "peers", "digest", "verify", "demo"] {
+    for command in [
+      "init", "clone", "push", "pull", "sync", "remote", "status", "log", "peers", "digest", "verify", "backup", "demo",
+    ] {
       #expect(try Tool.sync.run(command, "--help").output.contains("Example"), "\(command)")
     }
   }
@@ -715,6 +876,13 @@ import Testing
     let quiet = try Tool.python.run("-c", terminal, tool, "push", path("a"), path("r2"), "--quiet")
     #expect(!quiet.output.contains("pushing ["))
     #expect(try Tool.sync.run("push", path("a"), path("r3")).errors.isEmpty)
+    // Of a database that is made of a journal nobody knows before how much there is.
+    let replay = Tool.replay.path.path
+    let made = try Tool.python.run("-c", terminal, replay, "apply", path("r1"), "--into", path("b"))
+    #expect(made.status == 0 && made.output.contains("merged 300 changes"), "\(made.output)")
+    let silent = try Tool.python.run("-c", terminal, replay, "apply", path("r1"), "--into", path("c"), "-q")
+    #expect(silent.status == 0 && !silent.output.contains("merged"), "\(silent.output)")
+    #expect(try Tool.replay.run("apply", path("r1"), "--into", path("d")).errors.isEmpty)
     let failing = [terminal, tool, "pull", path("a"), path("nothing")]
     let red = try Tool.python.run(
       "-c", failing[0], failing[1], failing[2], failing[3], failing[4], environment: ["TERM": "xterm", "NO_COLOR": ""])

@@ -4,7 +4,8 @@ import TestSupport
 import Testing
 
 #if os(Linux)
-  /// What one process brings to the disk, renames, deletes and sends, in its order. Nothing here can cut the power, so the order of the calls has to show what would be left.
+  /// What one process brings to the disk, renames, deletes and sends, in its order. Nothing here can cut the power, so the
+  /// order of the calls has to show what would be left.
   struct DiskOrder {
     private let library: URL
     private let log: URL
@@ -106,7 +107,8 @@ import Testing
 
     var environment: [String: String] { ["LD_PRELOAD": library.path, "DISK_ORDER": log.path] }
 
-    /// `sync`, once it is done, or `unlink` and a path, `rename` and two, or `send` and the kind of a frame of the wire, before it is.
+    /// `sync`, once it is done, or `unlink` and a path, `rename` and two, or `send` and the kind of a frame of the wire, before
+    /// it is.
     func calls() throws -> [[String]] {
       var streams: [String: Stream] = [:]
       var calls: [[String]] = []

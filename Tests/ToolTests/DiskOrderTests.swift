@@ -150,7 +150,8 @@ import Testing
       for name in ["a", "b", "a"] { try run("sync", path(name), path("remote")) }
     }
 
-    /// H-26, K-18: a checkpoint, before what it stands for goes; also one that somebody else has put there, who may have synced nothing.
+    /// H-26, K-18: a checkpoint, before what it stands for goes; also one that somebody else has put there, who may have synced
+    /// nothing.
     @Test(arguments: [false, true]) func aCheckpointIsOnTheDiskBeforeSegmentsGo(isFound: Bool) async throws {
       let order = try DiskOrder(folder)
       try await twoInStep()

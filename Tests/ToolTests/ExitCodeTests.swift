@@ -4,8 +4,8 @@ import MagicData
 import TestSupport
 import Testing
 
-/// The exit codes of README.md that scripts rely on, of the real tools. Others stand with what they belong to: 3 and 4 in `CommandTests`,
-/// 6 and 7 in `ServeTests`, 130 in `WatchTests`, 141 in `ReplayTests`.
+/// The exit codes of README.md that scripts rely on, of the real tools. Others stand with what they belong to: 3 and 4 in
+/// `CommandTests`, 6 and 7 in `ServeTests`, 130 in `WatchTests`, 141 in `ReplayTests`.
 @Suite(.timeLimit(.minutes(15))) struct ExitCodeTests {
   private let folder: TemporaryFolder
 
@@ -32,8 +32,8 @@ import Testing
 
   // MARK: 1
 
-  /// What is opened first would get the number of a file that is closed, and be read or written to in its place, or waited for without an end. What runs asynchronous code opens
-  /// files, too, and which come first is chance.
+  /// What is opened first would get the number of a file that is closed, and be read or written to in its place, or waited for
+  /// without an end. What runs asynchronous code opens files, too, and which come first is chance.
   @Test func aStandardFileThatIsClosedIsNoOtherFile() async throws {
     try await write(["a"], to: "a")
     func run(_ tool: Tool, _ redirection: String, _ arguments: String...) throws -> (status: Int32, errors: String) {
@@ -135,7 +135,8 @@ import Testing
     #expect(server.end() == 0)
   }
 
-  /// J-3, F-11: the same in one folder, as when somebody has copied the one into the other. Nothing is made of one branch alone, and what is shown says so.
+  /// J-3, F-11: the same in one folder, as when somebody has copied the one into the other. Nothing is made of one branch
+  /// alone, and what is shown says so.
   @Test func aFolderOfTwoBranchesIsAForkForWhoHasNoDatabase() async throws {
     try await makeBranches()
     let side = folder["side/segments"]
@@ -177,7 +178,8 @@ import Testing
     }
   }
 
-  /// F-10, J-33: who has not heard that an id is closed goes on under it. Of a folder in which nobody has taken that yet nothing is made that is called whole.
+  /// F-10, J-33: who has not heard that an id is closed goes on under it. Of a folder in which nobody has taken that yet
+  /// nothing is made that is called whole.
   @Test func whatIsWrittenUnderAClosedIdIsLackingUntilItIsTaken() async throws {
     try await makeBranches()
     try #require(Tool.sync.run("clone", path("side"), path("third")).status == 0)
@@ -230,6 +232,18 @@ import Testing
       #expect(try Tool.replay.run("verify", path("b")).status == 0)
       #expect(try Tool.sync.run("pull", path("b"), path("remote")).status == 0)
       #expect(try digest("b") == digest("a"))
+    }
+
+    /// H-34: which disk is full is said, and the next `init` makes the database.
+    @Test func aFullDiskIsNamedByTheDatabase() throws {
+      let disk = try FullDisk(folder)
+      let file = path("a/default.sqlite3")
+      let result = try Tool.sync.run("init", path("a"), environment: disk.environment(path("a/"), 0))
+      #expect(result.status == 9, "\(result)")
+      #expect(result.errors.contains(file) && result.errors.contains("no space is left on the disk"), "\(result)")
+      #expect(try Tool.sync.run("init", path("a")).output == "made the database \(file)\n")
+      // No path steers a terminal, or counts as two lines.
+      #expect(try Tool.sync.run("init", path("b\nc")).output.hasSuffix(#"/b\u000ac/default.sqlite3""# + "\n"))
     }
 
     /// H-33, H-29, F-23: the same in a folder, a bundle and a database that is being made. What others see is whole.
@@ -291,7 +305,8 @@ import Testing
       #expect(log.errors.contains("the temporary folder \(path("tmp")) ") && log.errors.contains("TMPDIR"), "\(log)")
     }
 
-    /// H-26, L-13, F-4, J-21: what others get is on this disk before they get it. Nothing here can cut the power, so the order of the calls has to show it.
+    /// H-26, L-13, F-4, J-21: what others get is on this disk before they get it. Nothing here can cut the power, so the order
+    /// of the calls has to show it.
     @Test func whatIsSentIsOnTheDiskBefore() async throws {
       let order = try DiskOrder(folder)
       // Somebody has it open, so what was written is in the WAL.
@@ -307,7 +322,8 @@ import Testing
       #expect(calls[sent...].contains { $0[0] == "sync" && $0[1].hasSuffix("/remote/segments") }, "\(calls)")
     }
 
-    /// L-13, J-21: an export, or another database, carries the addresses that transactions have here, and here these would be given again if a power failure took the last ones.
+    /// L-13, J-21: an export, or another database, carries the addresses that transactions have here, and here these would be
+    /// given again if a power failure took the last ones.
     @Test func whatIsMadeOfAJournalIsOnTheDiskBefore() async throws {
       let order = try DiskOrder(folder)
       try await write(["own"], to: "made")
@@ -335,7 +351,8 @@ import Testing
       #expect(hasSynced(applying[..<placed]), "\(applying)")
     }
 
-    /// H-26: what takes a database's place is on the disk before that one's assets go. As above, the order of the calls has to show it.
+    /// H-26: what takes a database's place is on the disk before that one's assets go. As above, the order of the calls has to
+    /// show it.
     @Test func whatIsReplacedGoesAfterTheOtherIsOnTheDisk() async throws {
       let order = try DiskOrder(folder)
       let magic = try await MagicData(path: folder["a"])
@@ -417,8 +434,8 @@ import Testing
     try #require(result.status == 0, "\(result.errors)")
   }
 
-  /// A disk without room, or one that fails, for one process: calls that write to files whose paths begin in a certain way fail once so many bytes
-  /// are written. Anybody may run it, where a small file system would take an administrator.
+  /// A disk without room, or one that fails, for one process: calls that write to files whose paths begin in a certain way fail
+  /// once so many bytes are written. Anybody may run it, where a small file system would take an administrator.
   private struct FullDisk {
     private let library: URL
 

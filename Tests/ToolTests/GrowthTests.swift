@@ -136,8 +136,13 @@ import Testing
       as? String
     let replica = try #require(id)
     #expect(try Tool.sync.run("compact", path("c")).output.contains("waits for replica \(replica)"))
+    try #require(Tool.sync.run("peers", path("c"), "--name", "old", "--of", replica).status == 0)
+    #expect(try Tool.sync.run("compact", path("c")).output.contains("waits for replica \(replica) (old), which"))
     let peers = try Tool.sync.run("peers", path("c"), path("remote"))
     #expect(peers.output.contains("has acknowledged nothing"))
+    let status = try Tool.sync.run("status", path("c"), path("remote")).output
+    #expect(status.contains("all is kept: replica \(replica) (old) has acknowledged nothing; "), "\(status)")
+    #expect(status.contains("let it push, or expire it: magic-sync peers DB --expire"), "\(status)")
     let expired = try Tool.sync.run("peers", path("c"), path("remote"), "--expire", String(replica.prefix(8)))
     #expect(expired.output == "expired replica \(replica): it is not waited for until it pushes again\n")
     #expect(try Tool.sync.run("peers", path("c"), path("remote")).output.contains(", expired"))
@@ -150,7 +155,21 @@ import Testing
     #expect(try digest("b") == digest("c"))
   }
 
-  /// K-8: who finds no room to be heard is not told to push once more; once expired he is remembered. Whose file is read first is no chance.
+  /// K-5, K-9: whom history is kept for, since when nobody has heard of it, and what lets it go.
+  @Test func whoIsBehindIsNamedWithTheRemedy() async throws {
+    try await twoInStep()
+    try await write("a", 3)
+    try #require(Tool.sync.run("push", path("a"), path("remote")).status == 0)
+    let kept = try Tool.sync.run("compact", path("a"), "--dry-run").output
+    #expect(kept.contains("3 transactions stay until replica ") && kept.contains(", last heard of on 20"), "\(kept)")
+    #expect(kept.hasSuffix("magic-sync peers DB --expire REPLICA\n"), "\(kept)")
+    try #require(Tool.sync.run("sync", path("b"), path("remote")).status == 0)
+    try #require(Tool.sync.run("sync", path("a"), path("remote")).status == 0)
+    #expect(try !Tool.sync.run("compact", path("a"), "--dry-run").output.contains("--expire"))
+  }
+
+  /// K-8: who finds no room to be heard is not told to push once more; once expired he is remembered. Whose file is read first
+  /// is no chance.
   @Test func whoFindsNoRoomIsNotCalledSilent() async throws {
     try await twoInStep()
     let said = try #require(FileManager.default.contentsOfDirectory(atPath: path("remote/acks")).first)
@@ -196,6 +215,7 @@ import Testing
 
   @Test func usageIsChecked() throws {
     #expect(try Tool.sync.run("compact", path("a"), "--keep", "soon").status == 64)
+    #expect(try Tool.sync.run("compact", path("nothing"), "--keep", "2w").status == 1)
     #expect(try Tool.sync.run("compact", path("nothing")).status == 1)
     #expect(try Tool.sync.run("compact", path("nothing"), environment: ["MAGIC_SYNC_DRY_RUN": "perhaps"]).status == 64)
   }
@@ -217,7 +237,8 @@ import Testing
     #expect(try digest("c") == before)
   }
 
-  /// H-26: databases that are written, exchanged and compacted by programs which are killed at random: nothing is lost, and all come to the same.
+  /// H-26: databases that are written, exchanged and compacted by programs which are killed at random: nothing is lost, and all
+  /// come to the same.
   @Test(arguments: seeds(3)) func killedAtRandomAmongOthersNothingIsLost(seed: UInt64) async throws {
     var chance = Seeded(seed)
     try await twoInStep()

@@ -121,7 +121,7 @@ import Testing
     let other = try #require(Tool.sync.run("peers", path("a"), "--json").lines.first { $0.contains("isOwn\":false") })
     let replica = try JSONDecoder().decode(Peer.self, from: Data(other.utf8)).replica
     let peers = try Tool.sync.run("peers", path("a"))
-    #expect(peers.status == 0 && peers.output.contains("\(replica)  here 2, last seen"), "\(peers)")
+    #expect(peers.status == 0 && peers.output.contains("\(replica)  here 2, last wrote"), "\(peers)")
     #expect(try Tool.sync.run("peers", path("a"), "--expire", "0000").status == 1)
     let expired = try Tool.sync.run("peers", path("a"), "--expire", String(replica.prefix(8)))
     #expect(expired.status == 0 && expired.output.contains("expired replica \(replica)"), "\(expired)")

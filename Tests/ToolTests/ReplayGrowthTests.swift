@@ -54,7 +54,8 @@ import Testing
     }
   }
 
-  /// K-12: what is kept stands for all below the floor. A database of a part of it is a data set of its own, from which nobody believes that it holds the rest.
+  /// K-12: what is kept stands for all below the floor. A database of a part of it is a data set of its own, from which nobody
+  /// believes that it holds the rest.
   @Test func whatIsKeptAndCannotBeReadIsNotTakenForTheState() async throws {
     try await compacted()
     let checkpoints = folder["remote/checkpoints"]
@@ -117,7 +118,8 @@ import Testing
     #expect(log.output.components(separatedBy: #""event":"compacted""#).count == 2, "\(log.output)")
   }
 
-  /// K-16: what a pull takes as a checkpoint is in no transaction that could be told: it is missing in a log that follows the database, and stays so.
+  /// K-16: what a pull takes as a checkpoint is in no transaction that could be told: it is missing in a log that follows the
+  /// database, and stays so.
   @Test func whatAPullTakesAsACheckpointIsMissingInAFollowedLog() async throws {
     func write(_ titles: [String]) async throws {
       let magic = try await MagicData(path: folder["a"])
@@ -141,7 +143,8 @@ import Testing
     #expect(log.end() == 3)
   }
 
-  /// K-16: of a checkpoint that comes into a folder later nothing is told, so what it stands for is missing in a log that follows the folder, and stays so.
+  /// K-16: of a checkpoint that comes into a folder later nothing is told, so what it stands for is missing in a log that
+  /// follows the folder, and stays so.
   @Test func whatACheckpointThatComesLaterStandsForIsMissingInAFollowedLog() async throws {
     func write(_ titles: [String]) async throws {
       let magic = try await MagicData(path: folder["a"])

@@ -324,7 +324,8 @@ private struct Ticket: MagicObject {
     #expect(try Tool.replay.run("verify", path("a")).status == 0)
   }
 
-  /// What numbers claims come to follows from the journal: SQL cannot say otherwise, whichever side is right about the rest (M-16).
+  /// What numbers claims come to follows from the journal: SQL cannot say otherwise, whichever side is right about the rest
+  /// (M-16).
   @Test(arguments: ["journal", "tables"]) func numbersAreWhatTheirClaimsComeTo(side: String) async throws {
     try await makeTickets()
     let before = try await tickets("a")
@@ -347,7 +348,8 @@ private struct Ticket: MagicObject {
     #expect(try await tickets("a")[6] == "six")
   }
 
-  /// Behind the journal's back: a value, a row that goes, a row that comes, and rows under the numbers of one that goes and of one that is removed.
+  /// Behind the journal's back: a value, a row that goes, a row that comes, and rows under the numbers of one that goes and of
+  /// one that is removed.
   @Test func theTablesSettleWhatSQLChangedOfNumbers() async throws {
     try await makeTickets()
     try fixture.sql(

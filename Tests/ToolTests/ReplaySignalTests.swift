@@ -141,7 +141,8 @@ import Testing
 
   // MARK: A terminal
 
-  /// Runs `magic-replay` on a terminal of its own, and sends all of its processes a signal when it has printed a text: Ctrl-C, as the terminal does.
+  /// Runs `magic-replay` on a terminal of its own, and sends all of its processes a signal when it has printed a text: Ctrl-C,
+  /// as the terminal does.
   ///
   /// - Parameter isAlone: whether the program alone hears of it, as when somebody ends it by its number.
   private func run(_ arguments: [String], until text: String, signal: Int32, isAlone: Bool = false) throws -> Tool.Result {

@@ -119,7 +119,8 @@ import Testing
 
   // MARK: Missing
 
-  /// H-31, F-8: a service may bring the marker last. Until then the folder is a remote to whoever means one, and no database's place.
+  /// H-31, F-8: a service may bring the marker last. Until then the folder is a remote to whoever means one, and no database's
+  /// place.
   @Test func aRemoteWhoseMarkerHasNotComeIsSaid() async throws {
     try await fixture.write("fine", to: "a", id: "n")
     try Tool.sync.run("push", path("a"), path("remote"))
@@ -139,8 +140,8 @@ import Testing
     #expect(try files() == before)
   }
 
-  /// H-28, H-31: a folder that a service has not brought whole. What somebody says to have put there, and no file has, is missing to whoever reads it, with a database or without, and such a
-  /// folder takes no database's place.
+  /// H-28, H-31: a folder that a service has not brought whole. What somebody says to have put there, and no file has, is
+  /// missing to whoever reads it, with a database or without, and such a folder takes no database's place.
   @Test func whatHasNotComeIsMissingToWhoReads() async throws {
     for (id, title) in [("1", "first"), ("2", "second"), ("3", "third")] {
       try await fixture.write(title, to: "a", id: id)
@@ -239,7 +240,8 @@ import Testing
     try handle.close()
   }
 
-  /// The titles that it has printed when it ends. One more change shows that it is through with all before, of which nothing is lacking.
+  /// The titles that it has printed when it ends. One more change shows that it is through with all before, of which nothing is
+  /// lacking.
   private func titles(of log: FollowingProcess, over folder: String) async throws -> [String] {
     let (titles, status) = try await ended(log, over: folder)
     #expect(status == 0)
@@ -275,7 +277,8 @@ import Testing
     #expect(told == (window.isEmpty ? ["1", "5"] : []) + ["3", "6", "4", "2", "end"])
   }
 
-  /// F-5: a file that is cut, or has other bytes than it should, comes whole under its name: in a hole, and where nothing follows.
+  /// F-5: a file that is cut, or has other bytes than it should, comes whole under its name: in a hole, and where nothing
+  /// follows.
   @Test(arguments: [1, 2], [true, false]) func whatComesWholeInItsPlaceIsTold(index: Int, isCut: Bool) async throws {
     let names = try await push(["1", "2", "3"])
     try FileManager.default.copyItem(atPath: path("remote"), toPath: path("part"))
@@ -328,7 +331,8 @@ import Testing
     #expect(told == ["1", "3", "4", "2", "end"])
   }
 
-  /// K-1: a floor that rises stands for what was told. What was lacking and is given up then was never told, and that stays said.
+  /// K-1: a floor that rises stands for what was told. What was lacking and is given up then was never told, and that stays
+  /// said.
   @Test func whatIsGivenUpMeanwhileIsNotToldAgain() async throws {
     let names = try await push(["1", "2", "3"])
     try FileManager.default.moveItem(atPath: path("remote/segments/\(names[1])"), toPath: path("away"))
@@ -343,7 +347,8 @@ import Testing
     #expect(status == (isAllTold ? 0 : 3))
   }
 
-  /// Three changes of one note that were given up, in the folder `remote`, and their segments in the folder `kept`; the checkpoint.
+  /// Three changes of one note that were given up, in the folder `remote`, and their segments in the folder `kept`; the
+  /// checkpoint.
   private func compact() async throws -> String {
     _ = try await push(["1", "2", "3"])
     try FileManager.default.copyItem(atPath: path("remote/segments"), toPath: path("kept"))
@@ -400,7 +405,8 @@ import Testing
     #expect(told == ["4", "3", "end"])
   }
 
-  /// K-16: one that can be read at last is not lacking any more, also where the files that it stands for are back and it is not needed.
+  /// K-16: one that can be read at last is not lacking any more, also where the files that it stands for are back and it is not
+  /// needed.
   @Test func aCheckpointThatIsWholeAgainIsNotLackingWhereItIsNotNeeded() async throws {
     let file = try await compact()
     let whole = try Data(contentsOf: URL(fileURLWithPath: file))
@@ -709,7 +715,7 @@ import Testing
   // MARK: Wrong arguments
 
   private static let wrong: [([String], String)] = [
-    (["state", ".", "--at", "yesterday"], "2h ago"), (["export", ".", "--until", "soon"], "2h ago"),
+    (["state", ".", "--at", "tomorrow"], "2h ago"), (["export", ".", "--until", "soon"], "2h ago"),
     (["undo", ".", "--since", "soon"], "2h ago"), (["diff", ".", "--from", "soon"], "2h ago"),
     (["apply", ".", "--into", "x", "--until", "soon"], "2h ago"),
     (["apply", ".", "--into", "x", "--skip", "first"], "sequence"),
@@ -718,7 +724,7 @@ import Testing
     (["apply", ".", "--into", "x", "--seed", "1"], "--shuffle"), (["undo", "."], "--transaction"),
     (["undo", ".", "--since", "now", "--transaction", "1"], "--transaction"), (["history", ".", "Note"], "<PRIMARY>"),
     (["bisect", "."], "--test"), (["verify", ".", "--repair", "both"], "journal"), (["log", ".", "--op", "insert"], "remove"),
-    (["log", ".", "--limit", "many"], "--limit"), (["stats", ".", "--since", "12:00"], "2h ago"), (["stats"], "<SOURCE>"),
+    (["log", ".", "--limit", "many"], "--limit"), (["stats", ".", "--since", "25:00"], "2h ago"), (["stats"], "<SOURCE>"),
     (["state", ".", "--nothing"], "--nothing"), (["log", ".", "--replica", ""], "and not ''"),
     (["stats", ".", "--replica", "1a", "--replica", ""], "and not ''"),
     (["undo", ".", "--since", "1h ago", "--replica", ""], "and not ''"),
@@ -733,6 +739,7 @@ import Testing
   @Test(arguments: ReplaySourceTests.wrong) func wrongArgumentsAreRefused(arguments: [String], remedy: String) throws {
     let result = try Tool.replay.run(arguments: arguments, in: fixture.folder.url)
     #expect(result.status == 64 && result.output.isEmpty, "\(result)")
+    #expect(result.errors.hasPrefix("magic-replay: "), "\(result.errors)")
     #expect(result.errors.contains(remedy), "\(result.errors)")
     #expect(try fixture.folder.contents().isEmpty)
   }

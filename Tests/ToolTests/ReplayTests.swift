@@ -148,6 +148,17 @@ extension [[String: Any]] {
         #expect(nothing.status == 0 && nothing.errors.contains("no entry matches"), "\(nothing.errors)")
         #expect(try Tool.replay.run(arguments: ["log", path(source), "-q"] + option).errors.isEmpty)
       }
+      // A name that was mistyped: the answer has those that there are.
+      let (unknown, known) = ("there is no type note; the journal has Note", "magic-replay log SOURCE --type Note")
+      for command in [["history", path(source), "note", "n"], ["blame", path(source), "note", "n"]] {
+        let nothing = try Tool.replay.run(arguments: command)
+        #expect(nothing.status == 1 && nothing.errors.contains(unknown) && !nothing.errors.contains(known), "\(nothing)")
+      }
+      for command in [["log", path(source), "--type", "note"], ["state", path(source), "--type", "note"]] {
+        #expect(try Tool.replay.run(arguments: command).errors.contains("matches: \(unknown)"), "\(command)")
+      }
+      let object = try Tool.replay.run("history", path(source), "Note", "else")
+      #expect(object.status == 1 && object.errors.contains("there is no Note else; `\(known)`"), "\(object)")
       for (command, said) in [
         (["state", path(source), "--type", "Else"], "no object matches"),
         (["state", path(source), "--at", "2001-01"], "no object matches"),
@@ -189,9 +200,33 @@ extension [[String: Any]] {
     }
   }
 
-  @Test(arguments: ["yesterday", "2026-13-01", "2026-02-30", "1 fortnight ago", "0", "12:00", "2026-01-01T25:00", ""])
+  @Test(arguments: [
+    "tomorrow", "2026-13-01", "2026-02-30", "1 fortnight ago", "1 fortnight", "0", "24:00", "12:00Z", "2026-01-01T25:00", "",
+  ])
   func whatIsNoTimeIsAWrongArgument(text: String) throws {
     #expect(try Tool.replay.run("log", ".", "--since", text).status == 64)
+  }
+
+  /// Times near this one are what anybody types first. In Cairo 2026-04-24 began at one o'clock.
+  @Test func timesNearThisOneMayBeShort() throws {
+    let now = try Date("2026-04-25T10:30:00Z", strategy: .iso8601)
+    func isSame(_ text: String, _ other: String, _ place: String) throws -> Bool {
+      let zone = try #require(TimeZone(identifier: place))
+      return try MagicMoment(text, now: now, timeZone: zone) == MagicMoment(other, now: now, timeZone: zone)
+    }
+    for (text, other) in [
+      ("1h", "1h ago"), ("90 min", "90 min ago"), ("2w", "14d ago"), ("today", "2026-04-25"), ("Yesterday", "2026-04-24T00Z"),
+      ("12:00", "2026-04-25T12:00Z"), ("09:05:30", "2026-04-25T09:05:30Z"),
+    ] {
+      #expect(try isSame(text, other, "UTC"), "\(text)")
+    }
+    #expect(try isSame("12:00", "2026-04-25T03:00Z", "Asia/Tokyo"))
+    #expect(try isSame("today", "2026-04-24T15:00Z", "Asia/Tokyo"))
+    #expect(try isSame("yesterday", "2026-04-23T22:00Z", "Africa/Cairo"))
+    #expect(try isSame("today", "2026-04-24T21:00Z", "Africa/Cairo"))
+    // A number alone stays a sequence.
+    #expect(try MagicMoment("17") == MagicMoment(replica: nil, sequence: 17))
+    #expect(try Tool.replay.run("log", ".", "--since", "yesterday").status == 1)
   }
 
   @Test func whatIsNoJournalIsNamed() throws {

@@ -57,6 +57,7 @@ import Testing
     ])
     let synced = try Tool.sync.run("sync", path("a"), server.address, "--token-file", secret("token", "only-reads\n"))
     #expect(synced.status == 6 && synced.errors.contains("pulled 1 transaction"), "\(synced)")
+    #expect(synced.errors.contains("`magic-sync pull DB`, with `--watch`"), "\(synced)")
     let status = try Tool.sync.run("status", path("a"), server.address, "--token-file", path("token"))
     #expect(status.output.contains("remote    \(server.address)\n"), "\(status)")
     #expect(server.end() == 0)
@@ -292,7 +293,8 @@ import Testing
     }
   }
 
-  /// Lets all of a hub's first segment pass to one client, and a part of the second; then it closes, or says that it stalls and does.
+  /// Lets all of a hub's first segment pass to one client, and a part of the second; then it closes, or says that it stalls and
+  /// does.
   private func startProxy(
     to server: ServingProcess, stalls: Bool = false
   ) throws -> (process: ChildProcess, address: String, output: Pipe) {
@@ -569,6 +571,18 @@ import Testing
     #expect(ofAdded.hasPrefix("hub\ttls://") && ofAdded.hasSuffix(kept), "\(ofAdded)")
     #expect(ofCloned.hasPrefix("origin\ttls://") && ofCloned.hasSuffix(kept), "\(ofCloned)")
     #expect(try Data(contentsOf: folder["b/default.sqlite3"]).range(of: Data("the-right-one".utf8)) == nil)
+    // Another address keeps them, but for what would mean nothing there.
+    let changes: [(String, [String], String)] = [
+      ("tcp://127.0.0.1:9", [], "tcp://127.0.0.1:9\t--token-file \(token)\n"),
+      (server.address, ["--fingerprint", fingerprint], server.address + kept),
+      (path("folder"), [], path("folder") + "\n"), (server.address, given, server.address + kept),
+    ]
+    for (address, options, list) in changes {
+      let set = try Tool.sync.run(arguments: ["remote", "set", "a", "hub", address] + options, in: folder.url)
+      let line = try listed("a")
+      #expect(set.status == 0 && line == "hub\t" + list, "\(set) \(line)")
+    }
+    #expect(try Tool.sync.run("sync", path("a")).status == 0)
     // They go with the name, and with its address, which a former version changes by itself.
     #expect(try Tool.sync.run("remote", "remove", path("a"), "hub").status == 0)
     #expect(try Tool.sync.run("remote", "add", path("a"), "hub", server.address).status == 0)

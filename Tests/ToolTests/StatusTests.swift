@@ -182,6 +182,38 @@ private struct Scan: MagicObject {
     #expect(checked.status == 1 && checked.errors.contains("no remote is named"), "\(checked)")
   }
 
+  /// H-31: offline is how an offline store mostly is.
+  @Test(arguments: ["nobody", "unmade", "gone", "several"])
+  func aRemoteThatIsAwayHidesNothingOfTheDatabase(kind: String) async throws {
+    try await write("1", to: "a")
+    try #require(Tool.sync.run("push", path("a"), path("remote")).status == 0)
+    try #require(Tool.sync.run("clone", path("remote"), path("b")).status == 0)
+    try #require(Tool.sync.run("sync", path("b")).status == 0)
+    try #require(Tool.sync.run("pull", path("a"), path("remote")).status == 0)
+    try await write("2", to: "a")
+    let address = kind == "nobody" ? "tcp://127.0.0.1:1" : path(kind == "gone" ? "remote" : "unmade")
+    for name in kind == "several" ? ["one", "two"] : ["origin"] {
+      try #require(Tool.sync.run("remote", "add", path("a"), name, address).status == 0)
+    }
+    if kind == "gone" { try FileManager.default.removeItem(at: folder["remote"]) }
+    let status: Int32 = ["nobody", "gone"].contains(kind) ? 5 : 1
+    let told = try Tool.sync.run("status", path("a"))
+    #expect(told.status == status && !told.errors.isEmpty, "\(told)")
+    #expect(told.output.contains("journal   2 transactions") && told.output.contains("history   "), "\(told)")
+    #expect(told.output.contains("acknowledged all but 1"), "\(told)")
+    let remotes = (kind == "several" ? ["one ", "two "] : [""]).map { "remote    \($0)\(address), which was not looked at" }
+    #expect(told.lines.suffix(remotes.count) == remotes[...], "\(told)")
+    let line = try #require(Tool.sync.run("status", path("a"), "--json").lines.last)
+    let summary = try #require(JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+    #expect(["database", "history", "peers", "error"].allSatisfy { summary[$0] != nil }, "\(line)")
+    #expect(summary["exit"] as? Int == Int(status) && summary["isInStep"] == nil && summary["remote"] == nil, "\(line)")
+    let peers = try Tool.sync.run("peers", path("a"), "--json")
+    #expect(peers.status == status && peers.lines.count == 3, "\(peers)")
+    #expect(peers.lines.last?.contains("\"error\"") == true, "\(peers)")
+    let silent = try Tool.sync.run("status", path("a"), "--check", "--quiet")
+    #expect(silent.status == status && silent.output.isEmpty && !silent.errors.isEmpty, "\(silent)")
+  }
+
   @Test func anOnlyCheckpointThatIsGoneIsSaid() async throws {
     for number in 0..<10 { try await write("\(number)", to: "a") }
     try #require(Tool.sync.run("push", path("a"), path("remote")).status == 0)

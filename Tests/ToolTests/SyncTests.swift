@@ -150,6 +150,7 @@ struct Note: MagicObject {
   }
 
   @Test func whatIsMadeIsSaid() throws {
+    try FileManager.default.createDirectory(at: folder["remote"], withIntermediateDirectories: false)
     let output = try Tool.sync.run("sync", path("a"), path("remote")).output
     #expect(output.contains("made the database \(path("a/default.sqlite3"))"))
     #expect(output.contains("made the remote \(path("remote"))"))
@@ -182,8 +183,24 @@ struct Note: MagicObject {
     try expectFailure(1, naming: "there is no folder", "clone", path("nothing"), path("new"))
     try expectFailure(1, naming: "is no remote", "clone", path("empty"), path("new"))
     try expectFailure(1, naming: "there is no folder", "push", path("a"), path("no/remote"))
-    try expectFailure(1, naming: "there is no folder", "sync", path("new"), path("no/remote"))
+    try Tool.sync.run("init", path("made"))
+    try expectFailure(1, naming: "there is no folder", "sync", path("made"), path("no/remote"))
     try expectFailure(1, naming: "there is no folder", "init", path("no/database"))
+  }
+
+  /// Two empty ones that were made of mistyped names would go on well with each other.
+  @Test(arguments: ["remote", "notes.magicbundle"]) func twoNamesThatMeanNothingMakeNothing(remote: String) async throws {
+    var commands = [["sync"]]
+    if remote == "remote" { commands += [["sync", "--watch"], ["pull", "--watch"]] }
+    for command in commands {
+      let refused = try Tool.sync.run(arguments: [command[0], path("a"), path(remote)] + command.dropFirst())
+      #expect(refused.status == 1 && refused.errors.contains("neither a database at \(path("a"))"), "\(command): \(refused)")
+      #expect(refused.errors.contains("`magic-sync init "), "\(refused)")
+      #expect(try folder.contents().isEmpty)
+    }
+    // One of them is enough to know that the other is meant.
+    try #require(Tool.sync.run("init", path("a")).status == 0)
+    for name in ["a", "b"] { #expect(try Tool.sync.run("sync", path(name), path(remote)).status == 0) }
   }
 
   /// A bundle that was saved under another name, and another program's file.

@@ -31,8 +31,10 @@ import Testing
     }
   }
 
-  /// A name that was mistyped makes another database, which is said.
-  @Test func watchSaysWhatItMakes() async throws {
+  /// A name that was mistyped makes another database, or another remote, which is said.
+  @Test(arguments: [true, false]) func watchSaysWhatItMakes(isDatabase: Bool) async throws {
+    try #require(Tool.sync.run("init", path(isDatabase ? "other" : "typo")).status == 0)
+    if isDatabase { try #require(Tool.sync.run("push", path("other"), path("remote")).status == 0) }
     let (output, errors) = (Pipe(), Pipe())
     let process = try Tool.sync.start(
       ["sync", path("typo"), path("remote"), "--watch", "--interval", "0.05", "--json"], output: output, errors: errors)
@@ -43,17 +45,17 @@ import Testing
     while let line = await lines.next() { last = line }
     let said = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     #expect(process.terminationStatus == 0)
-    #expect(said.contains("made the database \(path("typo"))") && said.contains("\(path("remote")) is not there"), "\(said)")
-    #expect(last.contains("\"madeDatabase\":true") && last.contains("\"madeRemote\":true"), "\(last)")
+    #expect(said.contains(isDatabase ? "made the database \(path("typo"))" : "\(path("remote")) is not there"), "\(said)")
+    #expect(last.contains("\"madeDatabase\":\(isDatabase)") && last.contains("\"madeRemote\":\(!isDatabase)"), "\(last)")
   }
 
   /// Where a share went away and came back, both are said.
-  @Test func watchSaysThatItGoesOn() async throws {
+  @Test(arguments: ["sync", "pull"]) func watchSaysThatItGoesOn(command: String) async throws {
     try await MagicData(path: folder["app"]).close()
     try #require(Tool.sync.run("push", path("app"), path("remote")).status == 0)
     let errors = Pipe()
     let process = try Tool.sync.start(
-      ["sync", path("app"), path("remote"), "--watch", "--interval", "0.05"], output: FileHandle.nullDevice, errors: errors)
+      [command, path("app"), path("remote"), "--watch", "--interval", "0.05"], output: FileHandle.nullDevice, errors: errors)
     var lines = WatchTests.lines(of: errors).makeAsyncIterator()
     while let line = await lines.next(), !line.contains("following") {}
     try FileManager.default.moveItem(at: folder["remote"], to: folder["away"])
@@ -96,7 +98,37 @@ import Testing
     #expect(try Tool.sync.run("verify", path("app"), path("remote")).status == 0)
   }
 
+  /// Who may only read follows all the same.
+  @Test func aPullGoesOnAndSendsNothing() async throws {
+    let (app, other) = (try await MagicData(path: folder["app"]), try await MagicData(path: folder["other"]))
+    let replicator = MagicReplicator(other, remote: FolderRemote(folder["remote"]))
+    try await other.update(Note("1", "first"))
+    try await replicator.sync()
+    try await app.update(Note("own", "stays here"))
+    let output = Pipe()
+    let process = try Tool.sync.start(
+      ["pull", path("app"), path("remote"), "--watch", "--interval", "0.05", "--json"], output: output,
+      errors: FileHandle.nullDevice)
+    var lines = WatchTests.lines(of: output).makeAsyncIterator()
+    while let line = await lines.next(), !line.contains("\"applied\"") {}
+    try await other.update(Note("2", "from afar"))
+    try await replicator.sync()
+    while let line = await lines.next(), !line.contains("\"applied\"") {}
+    #expect(try await app.object(of: Note.self).map(\.id).sorted() == ["1", "2", "own"])
+    kill(process.processIdentifier, SIGINT)
+    var last = ""
+    while let line = await lines.next() { last = line }
+    #expect(process.terminationStatus == 0)
+    #expect(last.contains("\"pulled\"") && !last.contains("\"pushed\""), "\(last)")
+    try await replicator.sync()
+    #expect(try await other.object(of: Note.self).map(\.id).sorted() == ["1", "2"])
+    try await other.close()
+    try await app.close()
+    #expect(try Tool.sync.run("status", path("app"), path("remote")).output.contains("1 transaction waits to be pushed"))
+  }
+
   private func watch(_ errors: Any = FileHandle.nullDevice) throws -> (process: ChildProcess, output: AsyncStream<String>) {
+    try #require(Tool.sync.run("init", path("app")).status == 0)
     let output = Pipe()
     let process = try Tool.sync.start(
       ["sync", path("app"), path("remote"), "--watch", "--interval", "0.05", "--json"], output: output, errors: errors)
@@ -131,6 +163,7 @@ import Testing
 
   /// It takes no summary any more.
   @Test func watchEndsWellWithItsTerminal() throws {
+    try #require(Tool.sync.run("init", path("app")).status == 0)
     let script = """
       import os, pty, signal, sys
       signal.pthread_sigmask(signal.SIG_SETMASK, [])
@@ -151,8 +184,8 @@ import Testing
 
   /// What an app writes to the new file would not be followed, and what came would go to one that nobody can open.
   @Test(arguments: [true, false]) func aDatabaseThatIsReplacedOrRemovedIsNoLongerFollowed(isReplaced: Bool) async throws {
+    for name in ["app", "other"] { try #require(Tool.sync.run("init", path(name)).status == 0) }
     try #require(Tool.sync.run("sync", path("app"), path("remote")).status == 0)
-    try #require(Tool.sync.run("init", path("other")).status == 0)
     let (process, output) = try watch()
     var lines = output.makeAsyncIterator()
     while let line = await lines.next(), !line.contains("inStep") {}
@@ -171,7 +204,8 @@ import Testing
     #expect(last.contains("nothing is written to it any more"), "\(last)")
   }
 
-  /// H-31: where a share is not mounted is an empty folder, or none. What was written there would be seen by nobody, and hidden once the share is back.
+  /// H-31: where a share is not mounted is an empty folder, or none. What was written there would be seen by nobody, and hidden
+  /// once the share is back.
   @Test(arguments: [true, false]) func aRemoteThatVanishesIsWaitedForAndNotMadeAnew(isEmpty: Bool) async throws {
     let app = try await MagicData(path: folder["app"])
     try await app.update(Note("1", "before"))
@@ -199,7 +233,8 @@ import Testing
     #expect(try Tool.sync.run("status", path("app"), path("remote"), "--check").status == 0)
   }
 
-  /// H-26, H-27: of a transaction all objects are there, or none, whenever the program that brings it is killed, on either side.
+  /// H-26, H-27: of a transaction all objects are there, or none, whenever the program that brings it is killed, on either
+  /// side.
   @Test(arguments: seeds(4)) func aTransactionIsThereWholeOrNotAtAll(seed: UInt64) async throws {
     var chance = Seeded(seed)
     let count = 4_000

@@ -9,7 +9,7 @@ package enum AssetContent {
   /// Whether a file is the content of which these are the digits: what is the matter with it, or `nil`.
   package static func check(_ file: URL, _ digits: String, _ checkCancelled: () throws -> Void) throws -> MagicDataError? {
     var hash = SHA256()
-    let fault = try PieceReader.forEachPiece(of: file) { piece in
+    let fault = try ChunkReader.forEachPiece(of: file) { piece in
       try checkCancelled()
       hash.update(piece)
     }
@@ -44,8 +44,8 @@ package enum AssetContent {
     // Looked at first, so that nothing is made for what is not there.
     guard access(file.path, F_OK) == 0 else { return .faulty(DurableFile.failure("could not be opened", file)) }
     var hash = SHA256()
-    let writer = try PieceWriter(beside: target)
-    let fault = try PieceReader.forEachPiece(of: file) { piece in
+    let writer = try ChunkWriter(beside: target)
+    let fault = try ChunkReader.forEachPiece(of: file) { piece in
       try checkCancelled()
       hash.update(piece)
       try writer.append(piece)

@@ -5,12 +5,12 @@ internal import MagicJournal
 /// The folder of a database's assets: files that are named after their content and never change.
 ///
 /// Why no row of a committed transaction names a file that is not there, whoever else works on the same database:
-/// - A file gets its name within the transaction that names it in a row, and goes away within a transaction that found no row naming it. SQLite lets
-///   in one writer at a time, so the one never comes between the look and the deed of the other.
-/// - Its content, and then its name, are on the disk before the row can be; the commit that lets go of it is on the disk before the file
-///   goes away.
-/// - Before it has its name, it is held under a temporary name (a second link, where the content is here already), so that whoever
-///   lets go of the same content meanwhile does not take it away.
+/// - A file gets its name within the transaction that names it in a row, and goes away within a transaction that found no row
+///   naming it. SQLite lets in one writer at a time, so the one never comes between the look and the deed of the other.
+/// - Its content, and then its name, are on the disk before the row can be; the commit that lets go of it is on the disk before
+///   the file goes away.
+/// - Before it has its name, it is held under a temporary name (a second link, where the content is here already), so that
+///   whoever lets go of the same content meanwhile does not take it away.
 ///
 /// What a crash or a rollback leaves is a file too many, which `Store.settleAssets` finds.
 package final class AssetFolder: Sendable {
@@ -137,7 +137,8 @@ package final class AssetFolder: Sendable {
 
   /// Keeps all files, whoever may let go of them, in whatever process, until it goes away. Waits for who takes files away.
   ///
-  /// - Throws: `MagicDataError` with `busy` if somebody else has locked the folder, and for longer than a writer waits for a database.
+  /// - Throws: `MagicDataError` with `busy` if somebody else has locked the folder, and for longer than a writer waits for a
+  ///   database.
   @inline(never) package func pin() async throws -> AssetPin {
     let folder = url.deletingLastPathComponent()
     let pin = try AssetPin(folder)
@@ -207,7 +208,8 @@ package final class AssetFolder: Sendable {
   /// In the folder of a database of which the file is yet to come: whoever is killed before that leaves nobody's only copies.
   static let unfinished = ".unfinished"
 
-  /// The database's file is here, so what lies here may be the only copies: whoever put it there may have been killed before he could say so.
+  /// The database's file is here, so what lies here may be the only copies: whoever put it there may have been killed before he
+  /// could say so.
   func finish() throws {
     let mark = file(AssetFolder.unfinished)
     guard unlink(mark.path) == 0 || errno == ENOENT || errno == ENOTDIR else {
@@ -234,7 +236,8 @@ package final class AssetFolder: Sendable {
     }
   }
 
-  /// The assets that came here before a time, in milliseconds since 1970, and since the database was made. Temporary files as old are taken away.
+  /// The assets that came here before a time, in milliseconds since 1970, and since the database was made. Temporary files as
+  /// old are taken away.
   func old(before time: Int64) throws -> [String] {
     guard exists else { return [] }
     let others = try others()
@@ -267,15 +270,16 @@ package final class StagedAsset: Sendable {
   deinit { unlink(temporary.path) }
 }
 
-/// A lock on the folder that the assets' folder is in, which the system takes back from who dies: shared by those who copy assets, held alone by who
-/// takes some away.
+/// A lock on the folder that the assets' folder is in, which the system takes back from who dies: shared by those who copy
+/// assets, held alone by who takes some away.
 package final class AssetPin: Sendable {
   private let descriptor: Int32
 
   /// Holds nothing yet.
   fileprivate init(_ folder: URL) throws {
     descriptor = open(folder.path, O_RDONLY | O_CLOEXEC)
-    // What is whole is ended by `deinit` also if it throws; a second close would be that of a file which another thread has just opened.
+    // What is whole is ended by `deinit` also if it throws; a second close would be that of a file which another thread has
+    // just opened.
     guard descriptor >= 0 else { throw DurableFile.failure("could not be opened", folder) }
   }
 

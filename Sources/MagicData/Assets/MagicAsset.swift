@@ -7,16 +7,16 @@ public import MagicJournal
 /// @OptionMagicValue var photo: MagicAsset<Data>?
 /// ```
 ///
-/// The database holds the asset's name, which is the SHA-256 of its content and the extension; the file lies under that name in the
-/// database's folder `files`, so that the folder can be moved. A file is never changed: a property that is given another asset gets
-/// another file, and equal assets share one. It is on the disk before the object is stored that names it, and goes away once no
-/// object names it any more. The limit on the size of values does not apply.
+/// The database holds the asset's name, which is the SHA-256 of its content and the extension; the file lies under that name in
+/// the database's folder `files`, so that the folder can be moved. A file is never changed: a property that is given another
+/// asset gets another file, and equal assets share one. It is on the disk before the object is stored that names it, and goes
+/// away once no object names it any more. The limit on the size of values does not apply.
 ///
-/// An asset that the app made holds its value; one that was fetched reads it from the file whenever it is asked, and holds nothing.
-/// Its value stays as it was given: for another, assign another asset, or to ``value``.
+/// An asset that the app made holds its value; one that was fetched reads it from the file whenever it is asked, and holds
+/// nothing. Its value stays as it was given: for another, assign another asset, or to ``value``.
 ///
-/// Other replicas receive the name with the object, and the content with it or by a later pull: until its file is there, ``value`` is nil and
-/// ``load()`` says why.
+/// Other replicas receive the name with the object, and the content with it or by a later pull: until its file is there,
+/// ``value`` is nil and ``load()`` says why.
 public struct MagicAsset<Element: MagicAssetConvert>: Magical {
   private var given: Element?
   /// Whether `given` was read from the file, which may hold more than can be made of it again.
@@ -30,8 +30,8 @@ public struct MagicAsset<Element: MagicAssetConvert>: Magical {
 
   /// An asset with a value.
   ///
-  /// - Parameter pathExtension: for the file's name, for programs that open it: 1 to 32 ASCII letters and digits, without the dot; an empty one is none. With any other an
-  ///   update throws ``MagicDataError`` with `value`.
+  /// - Parameter pathExtension: for the file's name, for programs that open it: 1 to 32 ASCII letters and digits, without the
+  ///   dot; an empty one is none. With any other an update throws ``MagicDataError`` with `value`.
   public init(value: Element, pathExtension: String? = nil) {
     self.init(given: value, pathExtension: pathExtension)
   }
@@ -44,8 +44,8 @@ public struct MagicAsset<Element: MagicAssetConvert>: Magical {
   /// The value; nil if there is none, and also if its file is missing or damaged: ``load()`` tells these apart.
   ///
   /// Each reading of a fetched asset reads the file and checks it; keep what is needed more than once. To assign makes another
-  /// asset with the same extension, which one that was set to nil keeps until it is fetched: what is stored as null has none. To a property that was never set, assign a
-  /// `MagicAsset(value:)`.
+  /// asset with the same extension, which one that was set to nil keeps until it is fetched: what is stored as null has none.
+  /// To a property that was never set, assign a `MagicAsset(value:)`.
   ///
   /// - Complexity: O(*n*) in the size of the content.
   public var value: Element? {
@@ -59,9 +59,9 @@ public struct MagicAsset<Element: MagicAssetConvert>: Magical {
 
   /// The value, or why there is none.
   ///
-  /// - Throws: ``MagicDataError`` with `unsetValue` (it has no value yet), `notFound` (the file is not here: the object was changed or removed
-  ///   since it was fetched, or the content has not arrived from another replica), `damaged` (the file does not hold what its name
-  ///   says), `value` (the content is not of this type) or `notAllowed`.
+  /// - Throws: ``MagicDataError`` with `unsetValue` (it has no value yet), `notFound` (the file is not here: the object was
+  ///   changed or removed since it was fetched, or the content has not arrived from another replica), `damaged` (the file does
+  ///   not hold what its name says), `value` (the content is not of this type) or `notAllowed`.
   /// - Complexity: O(*n*) in the size of the content.
   public func load() throws -> Element {
     if let given { return given }

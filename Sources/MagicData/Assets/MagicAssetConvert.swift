@@ -1,8 +1,8 @@
 public import Foundation
 internal import MagicJournal
 
-/// A value that can be the content of a ``MagicAsset``: `String`, `Data`, a ``MagicalCodable``, and arrays, sets and dictionaries of
-/// Codable elements.
+/// A value that can be the content of a ``MagicAsset``: `String`, `Data`, a ``MagicalCodable``, and arrays, sets and
+/// dictionaries of Codable elements.
 public protocol MagicAssetConvert: SendableMetatype {
   /// The content of the file. Equal values give equal bytes, so that they share a file.
   var assetContent: Data { get throws }

@@ -23,7 +23,8 @@ struct AssetToSave {
 }
 
 extension Instance {
-  /// The assets of which the database may need the content: those that were set, those that it has no more and the instance has, and all of an object that it does not know.
+  /// The assets of which the database may need the content: those that were set, those that it has no more and the instance
+  /// has, and all of an object that it does not know.
   func assets(of object: ObjectSave, in store: Store) throws -> [AssetToSave] {
     guard !layout.assets.isEmpty else { return [] }
     let isKnown = object.record(in: store.id) != nil

@@ -1,8 +1,8 @@
 internal import GRDB
 
 extension Store {
-  /// How long a file may be there without a row naming it before a sweep takes it away: whoever puts it there by other means than
-  /// this library's writes, as a copy that is being restored, has that long.
+  /// How long a file may be there without a row naming it before a sweep takes it away: whoever puts it there by other means
+  /// than this library's writes, as a copy that is being restored, has that long.
   static let assetGrace: Int64 = 86_400_000
 
   /// How many files are looked at in one transaction: other processes wait for no more.
@@ -10,8 +10,9 @@ extension Store {
 
   /// Takes away the files that no row names any more. The caller is past the gate, with no transaction open.
   ///
-  /// It is for later if it fails, as while the assets are copied: what rows have let go of stands in the database, what a rollback has left is
-  /// remembered, and what a crash has left is found by the sweep, which the first write of an asset after the opening brings.
+  /// It is for later if it fails, as while the assets are copied: what rows have let go of stands in the database, what a
+  /// rollback has left is remembered, and what a crash has left is found by the sweep, which the first write of an asset after
+  /// the opening brings.
   nonisolated(nonsending) func settleAssets() async {
     guard assets.hasUnsettled else { return }
     var names = assets.takeUnsettled()

@@ -8,7 +8,8 @@ package struct ReplacedAssets: Sendable {
   package let unsent: Set<String>
 }
 
-/// The assets that a merge let go of before their contents were sent (F-15). This database may be the only one that has them, and whoever edited the object meanwhile brings the name back.
+/// The assets that a merge let go of before their contents were sent (F-15). This database may be the only one that has them,
+/// and whoever edited the object meanwhile brings the name back.
 ///
 /// They stay until a push has sent them. The tables are there once they were needed.
 package struct UnsentAssets {
@@ -28,9 +29,9 @@ package struct UnsentAssets {
   /// Those that rows let go of at some time.
   static func allDropped(_ db: Connection) throws -> Set<String> { try names(Statements.selectDroppedAssets, db) }
 
-  /// Within the transaction of a merge: of what it let go of, that stays which the database's own entries name and of which no contents were sent yet, or
-  /// which entries name that the remote does not have: this database may have written them under an id that it has left. Of what it wrote under such an id,
-  /// the remote may have the entries and lack the contents.
+  /// Within the transaction of a merge: of what it let go of, that stays which the database's own entries name and of which no
+  /// contents were sent yet, or which entries name that the remote does not have: this database may have written them under an
+  /// id that it has left. Of what it wrote under such an id, the remote may have the entries and lack the contents.
   ///
   /// - Parameters:
   ///   - frontier: what the remote has.
@@ -122,7 +123,8 @@ package struct UnsentAssets {
     return left
   }
 
-  /// The ids under which the database has written, each with the last transaction of which it is known; of the own one there may be later ones.
+  /// The ids under which the database has written, each with the last transaction of which it is known; of the own one there
+  /// may be later ones.
   package static func written(_ db: Connection) throws -> [ReplicaID: UInt64] {
     var written = try left(db)
     guard try db.has(.sent) else { return written }
@@ -134,8 +136,8 @@ package struct UnsentAssets {
     return written
   }
 
-  /// Within a transaction: these were sent, and go away unless rows name them again; and so was all that the replica's transactions name, and what had
-  /// been written under other ids before.
+  /// Within a transaction: these were sent, and go away unless rows name them again; and so was all that the replica's
+  /// transactions name, and what had been written under other ids before.
   ///
   /// - Parameter lacking: but for these, which stay if the database wrote their names: they may only be away.
   package static func sent(

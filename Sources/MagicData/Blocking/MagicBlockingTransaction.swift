@@ -6,7 +6,8 @@ public final class MagicBlockingTransaction {
     place = TransactionPlace(open)
   }
 
-  /// Adds an object, or updates it; see ``MagicData/update(_:)``. If it throws, nothing of it is stored, and the transaction can go on.
+  /// Adds an object, or updates it; see ``MagicData/update(_:)``. If it throws, nothing of it is stored, and the transaction
+  /// can go on.
   @discardableResult
   public func update<Object: MagicObject>(_ object: Object) throws -> Int {
     try place.scope.blockingUpdate(object)
@@ -25,7 +26,8 @@ public final class MagicBlockingTransaction {
     try place.scope.blockingRemove(object)
   }
 
-  /// Removes many objects; see ``MagicData/remove(contentsOf:progress:)``. If it throws, none is removed, and the transaction can go on.
+  /// Removes many objects; see ``MagicData/remove(contentsOf:progress:)``. If it throws, none is removed, and the transaction
+  /// can go on.
   public func remove<Object: MagicObject>(
     contentsOf objects: some Sequence<Object>, progress: ((_ removed: Int) -> Void)? = nil
   ) throws {

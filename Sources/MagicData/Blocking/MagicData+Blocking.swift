@@ -3,9 +3,10 @@ public import Foundation
 extension MagicData {
   /// The database for code that is not asynchronous: its calls hold up the thread until they are done.
   ///
-  /// Use it on a thread of your own, a dispatch queue's for one. While somebody else of the process writes, a call waits its turn, for ten
-  /// seconds at most, and as long again for another process. On the main thread and within a task each wait is one second, since those threads
-  /// are shared, and what it waits for may need this very one to go on; then it throws ``MagicDataError`` with `busy`. Code that can `await` uses the calls of ``MagicData``.
+  /// Use it on a thread of your own, a dispatch queue's for one. While somebody else of the process writes, a call waits its
+  /// turn, for ten seconds at most, and as long again for another process. On the main thread and within a task each wait is
+  /// one second, since those threads are shared, and what it waits for may need this very one to go on; then it throws
+  /// ``MagicDataError`` with `busy`. Code that can `await` uses the calls of ``MagicData``.
   public var blocking: Blocking { Blocking(store) }
 
   /// See ``MagicData/blocking``.
@@ -49,7 +50,8 @@ extension MagicData {
       MagicData(store: try Store(place, reads: reads))
     }
 
-    /// Closes the database; see ``MagicData/close()``. Waits for reads and writes that are on their way, on the main thread and in a task for a second.
+    /// Closes the database; see ``MagicData/close()``. Waits for reads and writes that are on their way, on the main thread and
+    /// in a task for a second.
     /// - Throws: ``MagicDataError`` with `busy` if they last longer, and the database is open as before.
     public func close() throws {
       do {
@@ -122,7 +124,8 @@ extension MagicData {
     }
 
     /// The object with a primary value.
-    /// - Throws: ``MagicDataError`` with `notFound` if there is none, `value` if a stored value cannot be read as its property's type.
+    /// - Throws: ``MagicDataError`` with `notFound` if there is none, `value` if a stored value cannot be read as its
+    ///   property's type.
     public func object<Object: MagicObject>(of: Object.Type, primary: some MagicalPrimary) throws -> Object {
       try scope.blockingObject(of: Object.self, primary: primary)
     }
@@ -141,9 +144,11 @@ extension MagicData {
 
     /// Runs several updates, removes and reads as one: all of it is stored, or nothing; see ``MagicData/transaction(_:)``.
     ///
-    /// - Parameter body: is given the transaction, which is of no use afterwards. A write to the database itself would wait for the body to end;
-    ///   that is an error. A read of it sees nothing of the transaction; of a database in memory it is that error, too.
-    /// - Throws: what `body` throws; ``MagicDataError`` with `busy`, `full` or `tooLarge`; `CancellationError` in a task that was cancelled.
+    /// - Parameter body: is given the transaction, which is of no use afterwards. A write to the database itself would wait for
+    ///   the body to end; that is an error. A read of it sees nothing of the transaction; of a database in memory it is that
+    ///   error, too.
+    /// - Throws: what `body` throws; ``MagicDataError`` with `busy`, `full` or `tooLarge`; `CancellationError` in a task that
+    ///   was cancelled.
     @discardableResult
     public func transaction<Result>(_ body: (MagicBlockingTransaction) throws -> Result) throws -> Result {
       try OpenTransaction.run(blocking: store) { open in try body(MagicBlockingTransaction(open)) }

@@ -3,7 +3,8 @@ package import GRDB
 
 /// Access for callers that hold up their thread.
 extension Store {
-  /// For how long a thread that others may be in need of, for what is waited for to end, is held up: a thread of Swift's pool, or the main one.
+  /// For how long a thread that others may be in need of, for what is waited for to end, is held up: a thread of Swift's pool,
+  /// or the main one.
   private static let sharedThreadSeconds: TimeInterval = 1
 
   static var patience: TimeInterval {
@@ -53,7 +54,8 @@ extension Store {
     }
   }
 
-  /// Runs `body` in an SQLite transaction, which is rolled back if it throws; its own error comes out as it is. The caller has passed the gate.
+  /// Runs `body` in an SQLite transaction, which is rolled back if it throws; its own error comes out as it is. The caller has
+  /// passed the gate.
   package func writeBlocking<Result>(_ body: (Database) throws -> Result) throws -> Result {
     let doing = "the database could not be written"
     let result = try Store.failing(doing) {

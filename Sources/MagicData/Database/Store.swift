@@ -14,9 +14,9 @@ package final class Store: Sendable {
 
   let database: any DatabaseWriter
   /// To the connections of `database`.
-  let accesses = Accesses()
+  let accesses = UsageCounter()
   /// `nil` for a database in memory, which has one connection for everything.
-  let lookUps: LookUps?
+  let lookUps: ShortReadPool?
   /// `nil` in memory.
   let log: WriteAheadLog?
   package let location: DatabaseLocation?
@@ -35,7 +35,7 @@ package final class Store: Sendable {
   /// Of this process's writers to the file.
   let gate: Gate
   let longReads = Gate(places: maxLongReads)
-  let turns = Turns()
+  let turns = YieldCounter()
   let commits = CommitSignal()
   package let lastState = LastState()
   private let types = Locked<Types>(Types())
@@ -44,8 +44,8 @@ package final class Store: Sendable {
 
   /// How long a write waits for another process's before it gives up.
   static let busySeconds: TimeInterval = 10
-  /// A long read has its connection until a thread of Swift's pool is free. What blocks such a thread until it has a connection must not have to wait for
-  /// that: so there are some left for it, which are opened only if they are needed.
+  /// A long read has its connection until a thread of Swift's pool is free. What blocks such a thread until it has a connection
+  /// must not have to wait for that: so there are some left for it, which are opened only if they are needed.
   private static let (maxLongReads, maxReads) = (5, 128)
   private static let writeCacheKilobytes = 16_000
   /// SQLite maps no more.
@@ -118,22 +118,23 @@ package final class Store: Sendable {
     }
   }
 
-  /// Reads of a file that may be a database's, unless this process has that open, or had and may again: if something else of it opened and closed that, the system would let go of SQLite's
-  /// locks on it.
+  /// Reads of a file that may be a database's, unless this process has that open, or had and may again: if something else of it
+  /// opened and closed that, the system would let go of SQLite's locks on it.
   ///
   /// - Returns: `nil` if it has; nothing was read.
   package static func ifNotOpen<Result>(_ file: URL, _ read: () throws -> Result) rethrows -> Result? {
     try FileGates.ifNotOpen(file, read)
   }
 
-  /// Throws if the path leads to another file than the one that is open, or to none: what is written to that is nobody's any more.
+  /// Throws if the path leads to another file than the one that is open, or to none: what is written to that is nobody's any
+  /// more.
   package func checkIsInPlace() throws { try file?.checkIsInPlace() }
 
   deinit {
     // Before the pool's: the last connection that closes takes the WAL into the file, if it can write.
     log?.end(empties: false)
     try? lookUps?.end()
-    if !isClosed, file?.isInPlace == false { try? bringIn(.truncate) }
+    if !isClosed, let file, !file.isInPlace { try? bringIn(displaced: file) }
     if scratch != nil { try? database.close() }
   }
 
@@ -168,16 +169,21 @@ package final class Store: Sendable {
     try closeUnused(empties: true)
   }
 
-  /// Nobody is in, and nobody comes in any more.
+  /// Closes all connections, once nobody uses one and nobody can any more.
   private func closeUnused(empties: Bool) throws {
     let ended = Result { try lookUps?.end() }
+    var brought = Result<Void, any Error>.success(())
     // Nobody writes to the WAL any more.
     if let log, !log.end(empties: empties) {
-      // What stays in the WAL the next opening finds there. Beside another file that has the name by now nothing may stay: it would be taken for that one's.
-      try? bringIn(file?.isInPlace == false ? .truncate : .full)
+      if let file, !file.isInPlace {
+        brought = Result { try bringIn(displaced: file) }
+      } else {
+        // What stays in the WAL the next opening finds there.
+        try? bringIn(.full)
+      }
     }
-    // Connections that read go last, and leave a WAL that is in the file already: without one the next opening would have to write, also of who only reads, and
-    // while another process holds the lock (GRDB 102, 739).
+    // Connections that read go last, and leave a WAL that is in the file already: without one the next opening would have to
+    // write, also of who only reads, and while another process holds the lock (GRDB 102, 739).
     do {
       try database.close()
     } catch {
@@ -190,6 +196,41 @@ package final class Store: Sendable {
       scratch?.remove()
     }
     try ended.get()
+    try brought.get()
+  }
+
+  /// The same of a file that has not its name any more, or whose log has not. Somebody may have opened it with another log,
+  /// whose locks are elsewhere than this one's: so nobody else may have it open, nor open it meanwhile, by SQLite's lock on the
+  /// file itself. But beside another file that has the name by now nothing may stay: it would be taken for that one's.
+  ///
+  /// - Throws: `busy` if nobody else finds what stays in the log.
+  private func bringIn(displaced file: DatabaseFile) throws {
+    guard let log else { return }
+    // Each has a lock on it until it is closed.
+    (database as? DatabasePool)?.invalidateReadOnlyConnections()
+    let isReplaced = file.isReplaced
+    func bring() throws {
+      try database.unsafeReentrantWrite { db in
+        guard let (handle, methods) = Store.file(SQLITE_FCNTL_FILE_POINTER, of: db.sqliteConnection) else { return }
+        let isAlone = methods.xLock(handle, SQLITE_LOCK_EXCLUSIVE) == SQLITE_OK
+        defer { _ = methods.xUnlock(handle, SQLITE_LOCK_SHARED) }
+        guard isAlone || isReplaced else { throw DatabaseError(resultCode: .SQLITE_BUSY) }
+        try Store.waiting(0.1, db.sqliteConnection) { try log.checkpoint(.truncate, onWriter: db) }
+      }
+    }
+    do {
+      // A connection may be closing just now.
+      try Store.retrying(for: .milliseconds(100), where: { _ in true }, bring)
+    } catch {
+      guard file.hasLogAlone else { return }
+      let path = file.location.file.path
+      throw MagicDataError(
+        .busy,
+        """
+        the last commits to \(path) are in its log alone (\(path)-wal): the file was moved, or the log removed, while it was open, and it is open elsewhere; close it there, and then move the file back \
+        beside that log, and open it
+        """, cause: error)
+    }
   }
 
   /// On the writer's own connection; also where that has let go of the database last.
@@ -200,8 +241,8 @@ package final class Store: Sendable {
     }
   }
 
-  private static func lookUps(_ file: DatabaseFile, _ reads: MagicData.Reads) -> LookUps {
-    LookUps {
+  private static func lookUps(_ file: DatabaseFile, _ reads: MagicData.Reads) -> ShortReadPool {
+    ShortReadPool {
       var configuration = Store.configuration(mustExist: true, file, reads: reads)
       configuration.readonly = true
       configuration.busyMode = .immediateError
@@ -210,7 +251,7 @@ package final class Store: Sendable {
   }
 
   private static func open(_ file: DatabaseFile, mustExist: Bool, _ reads: MagicData.Reads) throws -> (
-    DatabaseFile, WriteAheadLog, DatabasePool, LookUps
+    DatabaseFile, WriteAheadLog, DatabasePool, ShortReadPool
   ) {
     let location = file.location
     let log = WriteAheadLog(file)
@@ -238,7 +279,7 @@ package final class Store: Sendable {
     }
   }
 
-  /// What `isTransient` says of is tried again, on the caller's thread, until the time is over.
+  /// Tries again after transient errors until the time is over; blocks the thread.
   static func retrying<Result>(
     for time: Duration, where isTransient: (any Error) -> Bool, _ body: () throws -> Result
   ) throws -> Result {
@@ -287,8 +328,9 @@ package final class Store: Sendable {
     return configuration
   }
 
-  /// A file that says it has a rollback journal (a copy that another tool made) has to be told that it has a WAL. With one beside it SQLite takes it for one that has, and would not write so: whoever opens
-  /// it without that WAL would take the other kind of locks.
+  /// A file that says it has a rollback journal (a copy that another tool made) has to be told that it has a WAL. With one
+  /// beside it SQLite takes it for one that has, and would not write so: whoever opens it without that WAL would take the other
+  /// kind of locks.
   private static func leaveRollbackMode(_ db: Database) {
     guard let (file, methods) = Store.file(SQLITE_FCNTL_FILE_POINTER, of: db.sqliteConnection) else { return }
     var version: UInt8 = 0
@@ -330,7 +372,7 @@ package final class Store: Sendable {
     }
   }
 
-  /// What the file calls itself; `nil` if it is new.
+  /// The id of the file; `nil` if it is new.
   private static func name(_ db: Database) throws -> Identifier? {
     guard try Int.fetchOne(db, sql: "PRAGMA application_id") == Statements.applicationID else { return nil }
     return try DatabaseState(db).store
@@ -372,8 +414,8 @@ package final class Store: Sendable {
     }
   }
 
-  /// Who writes has to know of the fields that a merge or another process has added (`LocalTransaction.current`); who reads does not, since no
-  /// field that is known ever changes.
+  /// Who writes has to know of the fields that a merge or another process has added (`LocalTransaction.current`); who reads
+  /// does not, since no field that is known ever changes.
   func forgetTypes(before fieldCount: Int) {
     types.withLock { types in
       guard types.fieldCount < fieldCount else { return }

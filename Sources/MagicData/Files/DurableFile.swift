@@ -13,7 +13,8 @@ package enum DurableFile {
 
   /// The same with a content that comes in parts: `body` hands them to its argument.
   ///
-  /// - Parameter permissions: those that it gets, where the file system knows any, whatever the process's mask lets; without them those of any new file.
+  /// - Parameter permissions: those that it gets, where the file system knows any, whatever the process's mask lets; without
+  ///   them those of any new file.
   package static func write(
     to file: URL, permissions: mode_t? = nil, _ body: ((Data) throws -> Void) throws -> Void
   ) throws {
@@ -120,7 +121,8 @@ package enum DurableFile {
   /// - Returns: where it is now.
   package static func setAside(_ file: URL) throws -> URL {
     let temporary = temporary(beside: file)
-    // Under that name an old one would be what somebody killed has left. Of another user's file it may fail: then that is one from now on.
+    // Under that name an old one would be what somebody killed has left. Of another user's file it may fail: then that is one
+    // from now on.
     utimes(file.path, nil)
     guard rename(file.path, temporary.path) == 0 else { throw failure("could not be renamed", file) }
     return temporary
@@ -150,8 +152,8 @@ package enum DurableFile {
     return status.st_mode & 0o777
   }
 
-  /// When a file was last written, or came to have its name, in seconds; `nil` if it is gone, or no file. What is put back from a copy has the times of
-  /// writing that it had before.
+  /// When a file was last written, or came to have its name, in seconds; `nil` if it is gone, or no file. What is put back from
+  /// a copy has the times of writing that it had before.
   static func lastPlaced(_ file: URL) -> Double? {
     var status = stat()
     guard lstat(file.path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }

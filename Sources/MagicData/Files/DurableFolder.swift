@@ -3,7 +3,8 @@ internal import MagicJournal
 
 /// Copies folders so that they are on the disk.
 enum DurableFolder {
-  /// Copies the assets in a folder to a place where nothing is. What else is there is somebody's who writes to it, and may go meanwhile, or nobody's of the database.
+  /// Copies the assets in a folder to a place where nothing is. What else is there is somebody's who writes to it, and may go
+  /// meanwhile, or nobody's of the database.
   static func copyAssets(_ folder: URL, to place: URL, _ checkCancelled: () throws -> Void) throws {
     try copying(folder, to: place) { try FileManager.default.createDirectory(at: place, withIntermediateDirectories: false) }
     var names: [String] = []
@@ -11,7 +12,7 @@ enum DurableFolder {
     for name in names where AssetName.isValid(name) {
       try checkCancelled()
       let (file, copy) = (folder.appendingPathComponent(name), place.appendingPathComponent(name))
-      guard PieceReader.length(of: file) != nil else { continue }
+      guard ChunkReader.length(of: file) != nil else { continue }
       try copying(file, to: copy) { try FileManager.default.copyItem(at: file, to: copy) }
       try DurableFile.sync(copy)
     }

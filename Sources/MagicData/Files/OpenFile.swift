@@ -38,7 +38,8 @@ package final class OpenFile: Sendable {
       self.init(status)
     }
 
-    /// Whether it was written so long before a moment that what is written after that has another time, however coarse a file system's times are.
+    /// Whether it was written so long before a moment that what is written after that has another time, however coarse a file
+    /// system's times are.
     package func isOlder(than now: Date) -> Bool {
       Double(max(written, changed)) / 1_000_000_000 < now.timeIntervalSince1970 - 3
     }

@@ -1,9 +1,11 @@
 package import Foundation
 
-/// A folder of this process's own, for as long as this lives and the process runs: in the system's temporary folder, or where what is made in it belongs.
+/// A folder of this process's own, for as long as this lives and the process runs: in the system's temporary folder, or where
+/// what is made in it belongs.
 ///
-/// A program that is killed leaves its folders behind. Each is locked by who made it, and the system lets go of a lock with the process that had it: so the next process
-/// that makes one takes away those which nobody has locked. Services that clear the temporary folder up by age (systemd-tmpfiles) pass over locked folders, too.
+/// A program that is killed leaves its folders behind. Each is locked by who made it, and the system lets go of a lock with the
+/// process that had it: so the next process that makes one takes away those which nobody has locked. Services that clear the
+/// temporary folder up by age (systemd-tmpfiles) pass over locked folders, too.
 package final class ScratchFolder: Sendable {
   package let url: URL
   private let descriptor: Int32

@@ -2,7 +2,8 @@ internal import Foundation
 
 /// Locks on open files, which the system takes back from who dies (`flock`).
 package enum SystemLock {
-  /// Takes a lock on an open file, or tells that somebody holds one that does not go with it. Where there are no such locks, there is nobody to wait for.
+  /// Takes a lock on an open file, or tells that somebody holds one that does not go with it. Where there are no such locks,
+  /// there is nobody to wait for.
   ///
   /// - Parameter kind: `LOCK_SH` or `LOCK_EX`.
   package static func take(_ kind: Int32, _ descriptor: Int32) -> Bool {

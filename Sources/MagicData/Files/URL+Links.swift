@@ -1,7 +1,8 @@
 package import Foundation
 
 extension URL {
-  /// What a link leads to, whether that is there or not. One that leads through more links than the system follows, as back to itself, comes to one of these.
+  /// What a link leads to, whether that is there or not. One that leads through more links than the system follows, as back to
+  /// itself, comes to one of these.
   package var linked: URL {
     var place = self
     for _ in 0..<URL.mostLinks {

@@ -1,8 +1,8 @@
 /// Where an entry stands in the journal: a row of `magic_journal` and its place there (J-18). 0 is nowhere.
 ///
-/// An object's row knows the place of the entry that came last, and each entry that of another one: so an object's entries are found
-/// without an index, which would cost as much as the entries themselves. Mostly that is the one before; one that came late and changed nothing stands behind
-/// the one that it lost to (`LateEntries`).
+/// An object's row knows the place of the entry that came last, and each entry that of another one: so an object's entries are
+/// found without an index, which would cost as much as the entries themselves. Mostly that is the one before; one that came
+/// late and changed nothing stands behind the one that it lost to (`LateEntries`).
 package struct EntryPlace: Sendable, Hashable {
   package let bits: Int64
 
@@ -27,9 +27,9 @@ package struct EntryPlace: Sendable, Hashable {
   package var isNone: Bool { bits == 0 }
 }
 
-/// From place to place along an object's entries. It has an end, whatever the bytes say: of entries in time each stands before the last one, and
-/// so does of late ones each before the late one that led to it.
-struct EntryWay {
+/// Checks each step along an object's chain of entries, so that a walk ends whatever the bytes say: the places of entries
+/// in time only fall, and so do those of the late entries behind one of them.
+struct ChainOrder {
   private var inTime = Int64.max
   private var late = Int64.max
 

@@ -1,7 +1,8 @@
 package import GRDB
 package import MagicJournal
 
-/// Which transactions the journal has, by their addresses. It takes no schema to know, and a schema takes as long to read as a model is large.
+/// Which transactions the journal has, by their addresses. It takes no schema to know, and a schema takes as long to read as a
+/// model is large.
 package protocol JournalAddresses {
   var db: Database { get }
 }

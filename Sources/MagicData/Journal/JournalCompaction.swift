@@ -32,7 +32,8 @@ package struct JournalCompaction {
     let below: ClosedRange<Int64>?
   }
 
-  /// - Parameter floor: what it is to be raised to; where it is higher already it stays. Above what is held, the ends need names.
+  /// - Parameter floor: what it is to be raised to; where it is higher already it stays. Above what is held, the ends need
+  ///   names.
   package init(_ db: Database, to floor: NamedFrontier) throws {
     self.db = db
     reader = try JournalReader(db)

@@ -9,7 +9,8 @@ extension JournalReader {
     fileprivate var rows: [Int64]
   }
 
-  /// Of each transaction at and below the floor what is kept, rising by stamp, tag and root. Takes some fifty bytes of memory for each.
+  /// Of each transaction at and below the floor what is kept, rising by stamp, tag and root. Takes some fifty bytes of memory
+  /// for each.
   package func keptTransactions() throws -> [KeptTransaction] {
     var select = try SQL(db, Statements.selectKept)
     var kept: [KeptTransaction] = []
@@ -55,6 +56,14 @@ extension JournalReader {
     try select.bind(id)
     guard try select.step() else { throw damaged("a row of the journal is not there") }
     return try select.identifier(0)
+  }
+
+  /// What names the transaction of a row.
+  package func name(ofRow id: Int64) throws -> TransactionName {
+    var select = try SQL(db, Statements.selectRowName)
+    try select.bind(id)
+    guard try select.step() else { throw damaged("a row of the journal is not there") }
+    return TransactionName(stamp: select.stamp(0), tag: UInt32(truncatingIfNeeded: select.integer(1)))
   }
 
   /// The digest (M-11) of what the kept entries fold to that objects lead to, and how many these are.

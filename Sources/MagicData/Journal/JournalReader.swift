@@ -41,8 +41,8 @@ package struct JournalReader: JournalAddresses {
     } catch is EndOfRun {}
   }
 
-  /// Some of the transactions of a replica from a sequence on, for who takes them at leisure: at most `count`, and few if they are large.
-  /// None at the end.
+  /// Some of the transactions of a replica from a sequence on, for who takes them at leisure: at most `count`, and few if they
+  /// are large. None at the end.
   package func transactions(of replica: ReplicaID, from sequence: UInt64, atMost count: Int) throws -> [Transaction] {
     var (whole, transactions): (WholeTransactions, [Transaction]) = (WholeTransactions(), [])
     var entries = 0
@@ -130,7 +130,8 @@ package struct JournalReader: JournalAddresses {
       guard var begun = open, begun.name == name else { throw damaged("a part of a transaction stands alone") }
       let entries = try entries(of: select.bytes(5), after: begun.taken, name)
       let left = begun.count - begun.taken - entries.count
-      // A row is a transaction, or all rows of the run are one. Whoever stops at the last entry has to know that it is the last.
+      // A row is a transaction, or all rows of the run are one. Whoever stops at the last entry has to know that it is the
+      // last.
       let isLastRow = !run.run.isOne || id == run.lastRow + 1
       guard !entries.isEmpty, left >= 0, (left == 0) == isLastRow else {
         throw damaged("a transaction lacks entries, or has too many")
@@ -156,7 +157,8 @@ package struct JournalReader: JournalAddresses {
     return entries
   }
 
-  /// All transactions that are held, those of one replica in their order; before them what is kept of those at and below the floor, which have the sequence 0.
+  /// All transactions that are held, those of one replica in their order; before them what is kept of those at and below the
+  /// floor, which have the sequence 0.
   package func forEachTransaction(_ body: (Transaction) throws -> Void) throws {
     try forEachKept(body)
     let floor = try floor()
@@ -252,11 +254,12 @@ package struct JournalReader: JournalAddresses {
 
   /// From place to place.
   ///
-  /// - Parameter next: where the one behind an entry is, whose part of a row it gets; `EntryPlace.none` if there is none, or none is wanted.
+  /// - Parameter next: where the one behind an entry is, whose part of a row it gets; `EntryPlace.none` if there is none, or
+  ///   none is wanted.
   private func follow(
-    from last: EntryPlace, _ next: (EntryPlace, EntriesOfRow, Range<Int>) throws -> EntryPlace
+    from last: EntryPlace, _ next: (EntryPlace, JournalRow, Range<Int>) throws -> EntryPlace
   ) throws {
-    var (place, way) = (last, EntryWay())
+    var (place, way) = (last, ChainOrder())
     while !place.isNone {
       // A circle would have no end.
       guard way.leads(to: place) else { throw damaged("an object's entries have no beginning") }
@@ -304,7 +307,7 @@ package struct JournalReader: JournalAddresses {
     if rows.row?.id == id { rows.row = nil }
   }
 
-  private func row(_ id: Int64) throws -> EntriesOfRow {
+  private func row(_ id: Int64) throws -> JournalRow {
     if let row = rows.row, row.id == id { return row }
     var select = try SQL(db, Statements.selectEntryRow)
     try select.bind(id)
@@ -314,7 +317,7 @@ package struct JournalReader: JournalAddresses {
     guard let replica = rows.roots[select.integer(1)] else { throw damaged("a transaction's root is unknown") }
     let data = select.bytes(2)
     let ranges = try reading("a transaction") { () throws(JournalError) in try EntryRow.ranges(of: data) }
-    let row = EntriesOfRow(id: id, stamp: select.stamp(0), root: replica, bytes: data, parts: ranges)
+    let row = JournalRow(id: id, stamp: select.stamp(0), root: replica, bytes: data, parts: ranges)
     rows.row = row
     return row
   }
@@ -372,7 +375,7 @@ private struct WholeTransactions {
 
 /// The row that was read last: objects that were written together are mostly read together.
 private final class RowCache {
-  var row: EntriesOfRow?
+  var row: JournalRow?
   /// Of the row that was asked for its stamp alone.
   var stamp: (row: Int64, stamp: Stamp)?
   var roots: [Int64: ReplicaID] = [:]

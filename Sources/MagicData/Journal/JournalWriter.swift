@@ -3,8 +3,8 @@ package import MagicJournal
 
 /// Appends transactions to the journal's tables: local ones, and those that a merge brings.
 ///
-/// One transaction after the other: `begin`, `append` for each entry, `finish`. A transaction is one row of `magic_journal`, a large one
-/// several in a row.
+/// One transaction after the other: `begin`, `append` for each entry, `finish`. A transaction is one row of `magic_journal`, a
+/// large one several in a row.
 package struct JournalWriter: Sendable {
   private struct Current: Sendable {
     let replica: Int64
@@ -233,7 +233,8 @@ package struct JournalWriter: Sendable {
   }
 }
 
-/// Rows of `magic_journal` that follow each other and hold a replica's transactions with sequences that do so too: a row of `magic_run`.
+/// Rows of `magic_journal` that follow each other and hold a replica's transactions with sequences that do so too: a row of
+/// `magic_run`.
 struct JournalRun: Sendable, Equatable {
   let first: Int64
   let replica: Int64

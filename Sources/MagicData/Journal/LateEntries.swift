@@ -1,9 +1,10 @@
-/// Entries that come late and change nothing, since their object's last one sets all that they set: each is put behind that one, so the object's row stays as it is (J-18).
+/// Entries that come late and change nothing, since their object's last one sets all that they set: each is put behind that
+/// one, so the object's row stays as it is (J-18).
 ///
 /// Objects that were written together mostly lose together: one row of the journal is written anew for all of them.
 package struct LateEntries {
   /// The row whose entries get others behind them.
-  private var row: EntriesOfRow?
+  private var row: JournalRow?
   private var links = RowLinks()
 
   package init() {}

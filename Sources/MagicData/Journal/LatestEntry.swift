@@ -4,7 +4,7 @@ package import MagicJournal
 package struct LatestEntry {
   package let place: EntryPlace
   package let head: StoredHead
-  let row: EntriesOfRow
+  let row: JournalRow
   /// Where its fields begin, behind its object's name, and where they end.
   private let fields: Range<Int>
 
@@ -13,7 +13,7 @@ package struct LatestEntry {
   ///   - count: of the types that there are.
   /// - Returns: `nil` if it cannot be read.
   init?(
-    _ place: EntryPlace, of row: EntriesOfRow, _ range: Range<Int>, types count: Int
+    _ place: EntryPlace, of row: JournalRow, _ range: Range<Int>, types count: Int
   ) {
     let read = row.bytes.withUnsafeBytes { bytes -> (StoredHead, Int)? in
       guard let head = StoredHead(bytes, range, types: count) else { return nil }
@@ -24,7 +24,8 @@ package struct LatestEntry {
     (self.place, self.row, self.head, fields) = (place, row, head, start..<range.upperBound)
   }
 
-  /// Whether its row is so small that to write it anew is no matter: one with an entry of more than a page or two is mostly that entry.
+  /// Whether its row is so small that to write it anew is no matter: one with an entry of more than a page or two is mostly
+  /// that entry.
   package var isInSmallRow: Bool { row.bytes.count <= 8_192 }
 
   package var stamp: Stamp { row.stamp }
@@ -93,7 +94,7 @@ package struct LatestEntry {
 }
 
 /// A row of `magic_journal`, as it was read.
-final class EntriesOfRow {
+final class JournalRow {
   let id: Int64
   let stamp: Stamp
   let root: ReplicaID

@@ -23,7 +23,8 @@ package struct ObjectChange: Sendable, Equatable {
   }
 }
 
-/// Says of an object that was removed that nothing of what is stamped up to a base is needed any more (K-23), but for some values (K-24).
+/// Says of an object that was removed that nothing of what is stamped up to a base is needed any more (K-23), but for some
+/// values (K-24).
 package struct ObjectPurge: Sendable {
   fileprivate let entry: Entry
 
@@ -33,7 +34,8 @@ package struct ObjectPurge: Sendable {
 }
 
 extension Store {
-  /// Writes what `plan` finds, as one transaction of this replica. `plan` reads what is there at that moment, and may mend rows.
+  /// Writes what `plan` finds, as one transaction of this replica. `plan` reads what is there at that moment, and may mend
+  /// rows.
   @inline(never) package func change(
     _ plan: @Sendable @escaping (Connection) throws -> [ObjectChange]
   ) async throws -> [ObjectChange] {
@@ -48,7 +50,8 @@ extension Store {
     }
   }
 
-  /// Writes purges as transactions of this replica, as many as their sizes need (J-20), within one of SQLite's that others have begun.
+  /// Writes purges as transactions of this replica, as many as their sizes need (J-20), within one of SQLite's that others have
+  /// begun.
   ///
   /// - Parameter purges: by type and object.
   package func write(_ purges: [ObjectPurge], _ db: Connection) throws {

@@ -64,7 +64,8 @@ extension LocalTransaction {
     return linked
   }
 
-  /// Objects that an `init()` puts in are for new ones. Of what is held already they change nothing, and are not stored either if nobody else holds them.
+  /// Objects that an `init()` puts in are for new ones. Of what is held already they change nothing, and are not stored either
+  /// if nobody else holds them.
   private func withoutDefaultsOfHeld(_ graph: GraphSave) throws -> GraphSave {
     guard graph.objects.contains(where: { $0.relations.contains(where: \.isDefault) }) else { return graph }
     var graph = graph
@@ -268,7 +269,8 @@ extension LocalTransaction {
 }
 
 extension RelationSave.Member {
-  /// Whether it is the object at a place. Of an instance that is saved in a copy of the database file the z indexes are the original's, and may be other objects' there.
+  /// Whether it is the object at a place. Of an instance that is saved in a copy of the database file the z indexes are the
+  /// original's, and may be other objects' there.
   func isAt(_ place: GraphPlaces.Place) -> Bool { key.map { $0 == place.key } ?? (link.target == place.zIndex) }
 }
 

@@ -2,8 +2,8 @@ internal import GRDB
 internal import MagicJournal
 
 extension LocalTransaction {
-  /// Adds or updates the objects of a run, one after the other: on a short way those that are new, or that nobody else has written to since they were fetched,
-  /// which nearly all are; any other as it would go alone.
+  /// Adds or updates the objects of a run, one after the other: on a short way those that are new, or that nobody else has
+  /// written to since they were fetched, which nearly all are; any other as it would go alone.
   mutating func save(_ run: ObjectRun) throws -> SavedRun {
     var saved = SavedRun()
     saved.places.reserveCapacity(run.objects.count)
@@ -80,7 +80,8 @@ extension LocalTransaction {
   ) throws -> ObjectPlace? {
     let next = next
     if let place = object.place {
-      // One that this transaction has written to before gets no second entry, and what stands in its row by now is written once more.
+      // One that this transaction has written to before gets no second entry, and what stands in its row by now is written once
+      // more.
       guard object.written != 0,
         let last = try writer.update(object, at: place.zIndex, birth, until: end, next: next, own: firstEntry), !hasEntry(last)
       else { return nil }

@@ -118,8 +118,8 @@ extension LocalTransaction {
   ) throws -> SavedObject {
     let reader = try reader()
     let remove = try reader.lastRemove(from: absent.last, by: state.replicaRow, since: firstEntry)
-    // An instance that nobody changed does not undo what another replica removed, unless it comes to be held by another object. Nothing is known yet of relations that wait for other objects, or that the instance
-    // never fetched.
+    // An instance that nobody changed does not undo what another replica removed, unless it comes to be held by another object.
+    // Nothing is known yet of relations that wait for other objects, or that the instance never fetched.
     let mayDiffer = object.relations.contains {
       object.edited.contains($0.index) && ($0.baseline == nil || relations?.late.contains($0.index) ?? false)
     }
@@ -128,8 +128,8 @@ extension LocalTransaction {
     }
     let stored = reader.schema.types[type.stored.id]
     let (state, known) = try removed(absent, of: stored, reader)
-    // What the instance shows may be a default (J-12), or void by now. It counts if the journal has nothing: of one that this very transaction
-    // has made and removed, or that was purged (J-9).
+    // What the instance shows may be a default (J-12), or void by now. It counts if the journal has nothing: of one that this
+    // very transaction has made and removed, or that was purged (J-9).
     var (fields, whole): ([FieldValue], [Int: [Link]]?) = (known, nil)
     if state.updated == nil || state.isPurged {
       if state.isPurged { try checkKnown(object, type, beside: fields) }
@@ -231,7 +231,8 @@ extension LocalTransaction {
         : "\(name) needs an object, and the one that it had was removed; set another one before the object is saved")
   }
 
-  /// `nil` if it is another object that would have to be asked, or one of which the journal has nothing: this very transaction has made it, or it was purged.
+  /// `nil` if it is another object that would have to be asked, or one of which the journal has nothing: this very transaction
+  /// has made it, or it was purged.
   private mutating func unfetched(_ object: ObjectSave, _ absent: ObjectPlace?, _ type: MappedType) throws -> [FieldValue]? {
     guard !object.unfetched.isEmpty else { return [] }
     guard let absent, !absent.last.isNone, absent.zIndex == object.unfetchedOf else { return nil }

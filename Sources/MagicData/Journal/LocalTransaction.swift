@@ -23,7 +23,8 @@ struct LocalTransaction {
     fileprivate var removed = RemovedEntries()
     /// By type: where it is by now, if more was known of it than the caller did.
     fileprivate var types: [Int: MappedType] = [:]
-    /// Whether the database may have other fields, or the journal other rows, than those that were there and the transaction's own.
+    /// Whether the database may have other fields, or the journal other rows, than those that were there and the transaction's
+    /// own.
     fileprivate var isShared = false
   }
 
@@ -75,8 +76,8 @@ struct LocalTransaction {
     return try JournalReader(db)
   }
 
-  /// The type with all its fields. What was looked up before the transaction began may lack one that another process, or a merge, has added
-  /// since: a rival, which a write has to empty (J-16), or links, which a remove has to take away (J-25).
+  /// The type with all its fields. What was looked up before the transaction began may lack one that another process, or a
+  /// merge, has added since: a rival, which a write has to empty (J-16), or links, which a remove has to take away (J-25).
   mutating func current(_ type: MappedType) throws -> MappedType {
     if type.fieldCount >= state.fieldCount { return type }
     if let current = progress.types[type.stored.id] { return current }
@@ -97,7 +98,8 @@ struct LocalTransaction {
     return false
   }
 
-  /// Whether the z index of an object that is written next is the one above the highest row, which SQLite gives without being asked for it.
+  /// Whether the z index of an object that is written next is the one above the highest row, which SQLite gives without being
+  /// asked for it.
   ///
   /// - Parameter held: by field the objects that it names, as far as they are known.
   mutating func isRowNext(_ table: ObjectTable, _ fields: [FieldValue], _ held: [Int: [Link]]) throws -> Bool {
@@ -217,7 +219,8 @@ struct LocalTransaction {
     try progress.writer.rewrite(written, at: place, db)
   }
 
-  /// What is known of an object that was removed, and the values that it had then, with those that this transaction gave it before.
+  /// What is known of an object that was removed, and the values that it had then, with those that this transaction gave it
+  /// before.
   func removed(
     _ absent: ObjectPlace, of type: StoredType, _ reader: JournalReader
   ) throws -> (state: ObjectState, values: [FieldValue]) {

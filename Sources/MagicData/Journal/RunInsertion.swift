@@ -74,7 +74,8 @@ struct RunInsertion: ~Copyable {
   }
 
   /// - Parameter places: of their entries.
-  /// - Returns: `false`, and nothing was written, if one of them is held already, or SQLite does not take it for another reason, which it says of one alone.
+  /// - Returns: `false`, and nothing was written, if one of them is held already, or SQLite does not take it for another
+  ///   reason, which it says of one alone.
   mutating func insert(_ run: ObjectRun, _ numbers: Range<Int>, _ places: [EntryPlace]) throws -> Bool {
     try prepare(run.objects[numbers.lowerBound].present)
     for (index, number) in numbers.enumerated() {

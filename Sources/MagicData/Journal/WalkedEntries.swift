@@ -1,7 +1,7 @@
 package import MagicJournal
 
-/// An object's entries for who looks at them more than once, within one SQLite transaction. Short ones are held; a long history of large values is read again, so that
-/// memory has one of them at a time.
+/// An object's entries for who looks at them more than once, within one SQLite transaction. Short ones are held; a long history
+/// of large values is read again, so that memory has one of them at a time.
 package struct WalkedEntries {
   package typealias Body = (EntryPlace, Version, StoredEntry) throws -> Void
 

@@ -1,8 +1,8 @@
 internal import MagicJournal
 
 /// A row on its way to an instance, in the storage that mostly becomes it as it is.
-// @unchecked: a storage is one owner's. A look-up hands its only row on, and nothing of it stays where it was read; a row of `FetchedRows` goes nowhere
-// without these.
+// @unchecked: a storage is one owner's. A look-up hands its only row on, and nothing of it stays where it was read; a row of
+// `FetchedRows` goes nowhere without these.
 struct FetchedRow: @unchecked Sendable {
   /// With the values by property, as they were stored. They may be moved out if something else is left in their place.
   let storage: Storage

@@ -2,11 +2,12 @@ internal import GRDB
 internal import GRDBSQLite
 internal import MagicJournal
 
-/// Rows on their way to instances: each is in a storage already, where most become their instance as they are. So a value goes from the database to its
-/// property's slot and is never copied.
+/// Rows on their way to instances: each is in a storage already, where most become their instance as they are. So a value goes
+/// from the database to its property's slot and is never copied.
 ///
 /// The rows of a fetch come in the order of its statement; those of a graph are added level by level.
-// @unchecked: whoever has read the rows hands them on as a whole and keeps nothing of them, and what they hold is no more than stored values.
+// @unchecked: whoever has read the rows hands them on as a whole and keeps nothing of them, and what they hold is no more than
+// stored values.
 final class FetchedRows: @unchecked Sendable {
   // Exclusive by what it is; to check it with each access costs as much as the access.
   @exclusivity(unchecked) private(set) var places: [ObjectPlace] = []
@@ -110,8 +111,8 @@ final class FetchedRows: @unchecked Sendable {
     }
   }
 
-  /// Reads the rows of a statement that hands them to `RowFunction`, which takes a third less than to step from one to the next. Such a statement promises no order: it is
-  /// looked whether they come in the one that is asked for.
+  /// Reads the rows of a statement that hands them to `RowFunction`, which takes a third less than to step from one to the
+  /// next. Such a statement promises no order: it is looked whether they come in the one that is asked for.
   ///
   /// - Returns: `false` if they do not, or if there is no such statement: then nothing was read.
   private func take(
@@ -147,8 +148,10 @@ final class FetchedRows: @unchecked Sendable {
     }
   }
 
-  /// Reads the objects that have each number of a range, if their z indexes follow each other as the numbers do, as those do that the database gave: without the numbers' index, which costs as much as
-  /// the rows. Each statement may see another moment: the rows are all of the range if they are as many as it has numbers, and have these one after the other, whatever was found before.
+  /// Reads the objects that have each number of a range, if their z indexes follow each other as the numbers do, as those do
+  /// that the database gave: without the numbers' index, which costs as much as the rows. Each statement may see another
+  /// moment: the rows are all of the range if they are as many as it has numbers, and have these one after the other, whatever
+  /// was found before.
   ///
   /// - Returns: `false` if they do not, or there are too few for it to be worth it: then nothing was read.
   private func takeParallel(
@@ -182,7 +185,8 @@ final class FetchedRows: @unchecked Sendable {
     return false
   }
 
-  /// Below it, to look for the first and the last takes longer than it saves; and after one in vain it is tried again once in so many times.
+  /// Below it, to look for the first and the last takes longer than it saves; and after one in vain it is tried again once in
+  /// so many times.
   private static let (fewestParallel, parallelPause) = (64 as Int64, 32)
 
   private func keepFirst(_ count: Int) {

@@ -2,8 +2,8 @@ internal import MagicJournal
 
 /// What `init()` leaves in an instance, which is not set.
 extension Instance {
-  /// Whether the app has left the value as `init()` made it. (A struct's delegating `init` that sets a value to its own default cannot be told
-  /// from that, nor one, or a memberwise one, that sets what has been another value from time to time.)
+  /// Whether the app has left the value as `init()` made it. (A struct's delegating `init` that sets a value to its own default
+  /// cannot be told from that, nor one, or a memberwise one, that sets what has been another value from time to time.)
   func isDefault(_ index: Int, _ state: Storage.Property, _ fresh: FreshInstances) throws -> Bool {
     guard !state.isKnown, state.edits == layout.initialEdits[index] else { return false }
     // A content that has no name yet is compared when it has.
@@ -49,7 +49,8 @@ extension Instance {
       }
   }
 
-  /// Whether there may be an object that a save is to update: what was set matters only then. A primary value that nobody has assigned is nobody else's.
+  /// Whether there may be an object that a save is to update: what was set matters only then. A primary value that nobody has
+  /// assigned is nobody else's.
   private var mayBeHeld: Bool {
     guard record == nil else { return true }
     guard let primary = layout.primary else { return false }
@@ -63,7 +64,8 @@ extension Instance {
     var differs = false
   }
 
-  /// Whether nothing was set in objects, saved or fetched since they were made. Whether their values are the same says the comparison.
+  /// Whether nothing was set in objects, saved or fetched since they were made. Whether their values are the same says the
+  /// comparison.
   ///
   /// - Parameter pair: what two `init()` have put in.
   private static func areMade(
@@ -79,8 +81,8 @@ extension Instance {
     return true
   }
 
-  /// Whether nothing was set that was not in two others as well. A value differs that is not the first one's, unless the second one's is not either: then it is
-  /// another one each time.
+  /// Whether nothing was set that was not in two others as well. A value differs that is not the first one's, unless the second
+  /// one's is not either: then it is another one each time.
   private func isMade(as pair: (Instance, Instance), _ comparison: inout Comparison) -> Bool {
     if identity == pair.0.identity || !comparison.seen.insert(identity).inserted { return true }
     guard record == nil, pair.0.record == nil, layout === pair.0.layout, layout === pair.1.layout else { return false }

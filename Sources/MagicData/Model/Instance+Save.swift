@@ -103,7 +103,8 @@ extension Instance {
         && !isDefault(index, relation, members, names, fresh)
       || isKept && state.isStored && haveMoved(members, names, relation.kind, from: held.links ?? [], in: database)
     if !isSet, isKept, try isAsRecorded() || held.links?.isEmpty == false {
-      // Nothing was put in since; what the database does not know any more was removed, or is another database's by now, and is not made again by the way.
+      // Nothing was put in since; what the database does not know any more was removed, or is another database's by now, and is
+      // not made again by the way.
       let isKnown = members.map { $0.record?.database == database.id }
       if isKnown.contains(false) {
         if relation.kind == .reference, layout.properties[index].role == .required {
@@ -130,8 +131,9 @@ extension Instance {
         isDefault: isDefault && !members.isEmpty))
   }
 
-  /// Whether a member is another object by now than the one that was put in: it was given another primary value, or was removed and saved again. Not while
-  /// there are members that the database does not know any more, of which the owner says nothing by the way.
+  /// Whether a member is another object by now than the one that was put in: it was given another primary value, or was removed
+  /// and saved again. Not while there are members that the database does not know any more, of which the owner says nothing by
+  /// the way.
   private func haveMoved(
     _ members: [Instance], _ names: [[UInt8]], _ kind: Value.Kind, from links: [Link], in database: Store
   ) throws -> Bool {
@@ -201,7 +203,8 @@ extension Instance {
     return helds
   }
 
-  /// Whether a value was set since the instance was fetched or saved, and whether it differs from what the database held then (L-7).
+  /// Whether a value was set since the instance was fetched or saved, and whether it differs from what the database held then
+  /// (L-7).
   @inline(__always)
   func edit(of index: Int, isNew: Bool, _ fresh: FreshInstances) throws -> (isEdited: Bool, isChanged: Bool) {
     let (storage, slot) = property(index)
@@ -249,7 +252,8 @@ extension Instance {
       if index == layout.primary, let number = saved.number {
         // Another save may have been on its way; what counts is whether the app has set a number.
         if isAsSaved || storage[slot].slot.isUnset || !storage[slot].isEdited {
-          storage.put(.integer(number), at: slot)
+          // A type of the app's own that cannot read it goes on showing what it did: the object is named by its birth.
+          if let given = try? layout.codecs[index].slot(of: .integer(number)) { storage.put(given, at: slot) }
           storage.setStored(at: slot)
         } else {
           storage.setStored(.integer(number), at: slot, isEdited: true)
@@ -308,7 +312,8 @@ extension Instance {
     }
   }
 
-  /// A relation that did not come along to the object that the instance is by now, which was there already: what has not been asked for is asked of that one.
+  /// A relation that did not come along to the object that the instance is by now, which was there already: what has not been
+  /// asked for is asked of that one.
   private func metRelation(
     _ index: Int, _ saved: SavedObject, _ storage: Storage, _ slot: Int, _ isAsSaved: Bool, in database: Store
   ) {

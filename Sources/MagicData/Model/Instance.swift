@@ -122,7 +122,8 @@ struct Instance {
     return try value(index)
   }
 
-  /// Whether a number that an instance shows was given by a transaction that was rolled back: neither the app has set it, nor has a database.
+  /// Whether a number that an instance shows was given by a transaction that was rolled back: neither the app has set it, nor
+  /// has a database.
   func isTakenBack(_ index: Int) -> Bool {
     guard layout.isAutomatic(index) else { return false }
     let (storage, slot) = property(index)

@@ -1,10 +1,11 @@
 internal import MagicJournal
 
-/// Instances that rows became where they were read: on their way to an array. An instance is no more than a part of a storage that is held as often as it has wrappers,
-/// so that to make it is to write where that is.
+/// Instances that rows became where they were read: on their way to an array. An instance is no more than a part of a storage
+/// that is held as often as it has wrappers, so that to make it is to write where that is.
 ///
-/// Some of them that were read one after the other share a storage. Who keeps one of these keeps the memory of all: so they are few, one with long texts has a storage of its own,
-/// and so have all of a type with a value that needs memory of its own (it may even hold a neighbour, and both would hold each other for good).
+/// Some of them that were read one after the other share a storage. Who keeps one of these keeps the memory of all: so they are
+/// few, one with long texts has a storage of its own, and so have all of a type with a value that needs memory of its own (it
+/// may even hold a neighbour, and both would hold each other for good).
 ///
 /// Of types whose instances can be put together of a row and hold nothing that has to be fetched as well (`Layout.isComposed`).
 final class InstanceBuffer {

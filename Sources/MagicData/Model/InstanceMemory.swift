@@ -116,14 +116,14 @@ extension Instance {
         InstanceMemory.Property(
           index: index, stored: stored, links: held?.links, isEdited: storage[slot].isEdited,
           isKnown: storage[slot].isKnown, edits: storage[slot].edits,
-          number: layout.isAutomatic(index) ? storage[slot].slot : nil))
+          number: index == layout.primary && layout.schema.hasNumbers ? storage[slot].slot : nil))
     }
     return InstanceMemory(
       instance: .kept(self), database: database, content: .known(record, properties), removed: first.removed)
   }
 
-  /// The memory of an instance that was fetched, for the case that the transaction is rolled back in which it was: if that had made changes by then, the row may never
-  /// have been.
+  /// The memory of an instance that was fetched, for the case that the transaction is rolled back in which it was: if that had
+  /// made changes by then, the row may never have been.
   func memory(ofFetchIn database: Store, after changes: Int) -> InstanceMemory {
     InstanceMemory(instance: Remembered(weakly: self), database: database, content: .fetched(after: changes), removed: nil)
   }

@@ -1,13 +1,15 @@
 /// Instances put together of rows.
 extension Layout {
-  /// Whether each of a row's values is what its property's slot holds, so that the row is an instance as it stands in its storage.
+  /// Whether each of a row's values is what its property's slot holds, so that the row is an instance as it stands in its
+  /// storage.
   func holds(_ row: Storage) -> Bool {
     firstPlace != nil && fetches.indices.allSatisfy { fetches[$0].holds(row[$0].slot) }
   }
 
   /// Puts an instance together that shows what a row holds, as `init()` and an assignment of each value would.
   ///
-  /// The struct is its wrappers and nothing else (`firstPlace`), and a wrapper is a `PropertySlot`, so to initialize these is to initialize it.
+  /// The struct is its wrappers and nothing else (`firstPlace`), and a wrapper is a `PropertySlot`, so to initialize these is
+  /// to initialize it.
   ///
   /// - Returns: how many instances of the rows that one storage holds these are.
   @discardableResult

@@ -35,8 +35,8 @@ extension Layout {
   private func fresh<Object: MagicObject>(_: Object.Type) throws -> Instance { try Instance(Object(), self) }
 }
 
-/// What `init()` makes while objects are saved, if it may matter for one of them: once for all of a type. What was made before them would tell of no change
-/// since.
+/// What `init()` makes while objects are saved, if it may matter for one of them: once for all of a type. What was made before
+/// them would tell of no change since.
 final class FreshInstances {
   private var made: [ObjectIdentifier: [Instance]] = [:]
 

@@ -1,4 +1,4 @@
-internal import COpening
+internal import CPlatform
 
 /// Where the wrappers of a model's properties stand in its instances.
 extension Layout {
@@ -96,7 +96,8 @@ extension Layout {
     return .apart(properties)
   }
 
-  /// The storage that all wrappers of an instance share, each with the slot that is its property's, counted from one slot on; `nil` if they do not.
+  /// The storage that all wrappers of an instance share, each with the slot that is its property's, counted from one slot on;
+  /// `nil` if they do not.
   func storage<Object: MagicObject>(of object: UnsafePointer<Object>) -> (Unmanaged<Storage>, first: Int)? {
     guard let offsets else { return nil }
     let bytes = start(of: object)

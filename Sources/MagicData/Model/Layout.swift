@@ -17,8 +17,8 @@ final class Layout: Sendable {
     let formerKinds: [FormerKind]
     /// What an object shows that has no value for it.
     let fillIn: Value?
-    /// What `init()` leaves in it, of which a nil at the property is one as well, and in how many assignments: an instance in which both are the same has not
-    /// set it.
+    /// What `init()` leaves in it, of which a nil at the property is one as well, and in how many assignments: an instance in
+    /// which both are the same has not set it.
     let initial: Value?
     let initialEdits: UInt32
     /// Whether that stands at the property, where it may be another one later: a day, a setting, chance.
@@ -58,7 +58,8 @@ final class Layout: Sendable {
   /// The properties whose values are objects of a class; the primary one, which names an object, is none of them.
   let classes: [Int]
   let roles: [PropertyRole]
-  /// The same with the slots: what a fetched object asks of each property. It stays for good, as layouts do, so that nobody counts who uses it.
+  /// The same with the slots: what a fetched object asks of each property. It stays for good, as layouts do, so that nobody
+  /// counts who uses it.
   nonisolated(unsafe) let fetches: UnsafeBufferPointer<Fetch>
   let initialEdits: [UInt32]
   let relational: PropertySet
@@ -66,18 +67,20 @@ final class Layout: Sendable {
   let fillIns: [Int: Value]
   /// By property: its slot in a storage that all share. Reverses have slots between them.
   let slots: [Int]
-  /// Where each wrapper is in an instance, and its slot, and after them those of reverses, whose slots do not matter; `nil` if the type's instances have to be looked through one by one.
+  /// Where each wrapper is in an instance, and its slot, and after them those of reverses, whose slots do not matter; `nil` if
+  /// the type's instances have to be looked through one by one.
   nonisolated(unsafe) let offsets: UnsafeBufferPointer<(offset: Int, slot: Int32?)>?
   let isClass: Bool
-  /// Where the first wrapper is declared of a struct that is nothing but the wrappers of its values, one after the other: then an instance can be put
-  /// together of a row. `nil` for any other type.
+  /// Where the first wrapper is declared of a struct that is nothing but the wrappers of its values, one after the other: then
+  /// an instance can be put together of a row. `nil` for any other type.
   nonisolated(unsafe) let firstPlace: Place?
 
   let primary: Int?
   private let primaryKind: Value.Kind?
   /// The properties of each index that the model declares, in their order.
   let indexes: [[Int]]
-  /// The type as replication knows it: a field for each property but the primary one, and behind them one for each of their former kinds.
+  /// The type as replication knows it: a field for each property but the primary one, and behind them one for each of their
+  /// former kinds.
   let schema: TypeSchema
   /// The types of the objects that it holds, by their names alone.
   let targets: [TypeSchema]
@@ -122,8 +125,8 @@ final class Layout: Sendable {
     }
   }
 
-  /// What tells an instance from others; `nil` if its type cannot be stored. It may be asked for by that type's `init()` while the layout is made, as by a set with members: then there is no
-  /// more of it.
+  /// What tells an instance from others; `nil` if its type cannot be stored. It may be asked for by that type's `init()` while
+  /// the layout is made, as by a set with members: then there is no more of it.
   static func first<Object: MagicObject>(of object: Object) -> (part: Storage.Part?, instance: Instance?) {
     let type = ObjectIdentifier(Object.self)
     guard known.withLock({ $0[type] }) == nil, making.withLock({ $0.contains(Making(type: type)) }) else {
@@ -136,7 +139,8 @@ final class Layout: Sendable {
 
   static func of(any type: any MagicObject.Type) throws -> Layout { try of(type) }
 
-  /// - Parameter checksReverses: whether nobody else does: an owner's `init()` may save such an object, which asks for this layout again.
+  /// - Parameter checksReverses: whether nobody else does: an owner's `init()` may save such an object, which asks for this
+  ///   layout again.
   private static func make<Object: MagicObject>(_ type: Object.Type, checksReverses: Bool) throws -> (Layout, [Place]) {
     let probe = Object()
     try checkSuperclasses(of: probe)

@@ -1,7 +1,7 @@
 extension MagicObject {
   /// Whether the type has a ``PrimaryMagicValue``. `false` as well for a type that cannot be stored.
   public static var hasPrimaryValue: Bool {
-    // What is wrong with the type says its first use.
+    // The first use of a type that cannot be stored says what is wrong with it.
     (try? Layout.of(Self.self))?.primary != nil
   }
 
@@ -10,7 +10,8 @@ extension MagicObject {
 }
 
 extension MagicData {
-  /// The z index of an instance that was saved in this database, or fetched from it; `nil` for any other, and for one that was removed.
+  /// The z index of an instance that was saved in this database, or fetched from it; `nil` for any other, and for one that was
+  /// removed.
   ///
   /// It is what the instance knows: the database is not asked.
   public func zIndex<Object: MagicObject>(of object: Object) -> Int? {

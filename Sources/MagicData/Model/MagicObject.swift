@@ -16,8 +16,9 @@ public import MagicJournal
 /// Copies of an instance share their values; two fetched instances do not. An instance belongs to the task that made or
 /// fetched it.
 ///
-/// Objects can be values of other objects' properties: one (`@MagicValue var author: Author`), or several in a ``MagicalSet``, an array
-/// or a dictionary. To an encoder of the app's they are their z index, or null while they are not saved; they are never decoded, and a value that is stored can hold none.
+/// Objects can be values of other objects' properties: one (`@MagicValue var author: Author`), or several in a ``MagicalSet``,
+/// an array or a dictionary. To an encoder of the app's they are their z index, or null while they are not saved; they are
+/// never decoded, and a value that is stored can hold none.
 public protocol MagicObject: Magical, Codable {
   /// The name of the type in the database and on every replica. By default the type's own, without what it is nested in.
   static var magicName: String { get }
@@ -29,8 +30,8 @@ public protocol MagicObject: Magical, Codable {
   /// ```
   static var magicIndexes: [MagicIndex] { get }
 
-  /// Makes an instance with no values but the defaults. It is called to learn the type's layout and to fetch objects; not for an object of a
-  /// struct that has no properties but magical ones, whose values are all stored.
+  /// Makes an instance with no values but the defaults. It is called to learn the type's layout and to fetch objects; not for
+  /// an object of a struct that has no properties but magical ones, whose values are all stored.
   init()
 
   /// What changed in the model that stored objects do not show by themselves. By default nothing.

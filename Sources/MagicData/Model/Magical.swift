@@ -3,8 +3,8 @@ public import MagicJournal
 
 /// A value that a property of a ``MagicObject`` can hold.
 ///
-/// Strings, numbers, `Bool`, `Data`, `Date`, `URL`, `UUID`, and arrays, dictionaries and sets of Codable elements are magical. An enum
-/// over one of the scalars needs only the name of this protocol; a Codable struct conforms to ``MagicalCodable``.
+/// Strings, numbers, `Bool`, `Data`, `Date`, `URL`, `UUID`, and arrays, dictionaries and sets of Codable elements are magical.
+/// An enum over one of the scalars needs only the name of this protocol; a Codable struct conforms to ``MagicalCodable``.
 public protocol Magical: SendableMetatype {
   /// How the value is stored.
   static var magicKind: Value.Kind { get }
@@ -14,8 +14,8 @@ public protocol Magical: SendableMetatype {
 
   /// Reads a stored value; throws ``MagicDataError`` if it is not one of this type.
   ///
-  /// It is told by the value alone, and called on any thread, also while the database is read: what it asks of that through ``MagicData/blocking`` throws ``MagicDataError`` with
-  /// `transaction` then, and it must not wait for anybody who asks.
+  /// It is told by the value alone, and called on any thread, also while the database is read: what it asks of that through
+  /// ``MagicData/blocking`` throws ``MagicDataError`` with `transaction` then, and it must not wait for anybody who asks.
   init(magicValue: Value) throws
 }
 

@@ -2,11 +2,13 @@ internal import MagicJournal
 
 /// Instances of one type on their way to the database: what `ObjectSave` is for one, packed for many.
 ///
-/// Their values stand as an entry has them, one behind the other: they are encoded on their owner's side, while the database is busy with the run before, and there
-/// bound to statements and put into the journal as they are. To hand around the values themselves costs as much as to write the rows.
+/// Their values stand as an entry has them, one behind the other: they are encoded on their owner's side, while the database is
+/// busy with the run before, and there bound to statements and put into the journal as they are. To hand around the values
+/// themselves costs as much as to write the rows.
 struct ObjectRun: Sendable {
   struct Object {
-    /// Where what names it begins, encoded (V-12), which a new object without a primary value has not yet; and behind it the fields that have a value, rising.
+    /// Where what names it begins, encoded (V-12), which a new object without a primary value has not yet; and behind it the
+    /// fields that have a value, rising.
     let key: Int
     fileprivate(set) var fields: Int
     /// See `ObjectSave`; by property.
@@ -42,12 +44,13 @@ struct ObjectRun: Sendable {
   /// Where an object's fields end.
   func end(_ number: Int) -> Int { number + 1 < objects.count ? objects[number + 1].key : writer.count }
 
-  /// - Parameter body: encodes the primary value, and says then where fields begin, encodes those, and returns what is known of them.
+  /// - Parameter body: encodes the primary value, and says then where fields begin, encodes those, and returns what is known of
+  ///   them.
   mutating func append(_ body: (inout ByteWriter) throws -> Object) rethrows {
     objects.append(try body(&writer))
   }
 
-  /// What the short way did with an object.
+  /// The outcome for an object that was saved as part of the run.
   func saved(_ number: Int, at place: ObjectPlace, _ birth: Birth?) -> SavedObject {
     SavedObject(
       place: place, key: birth.map { .birth($0) } ?? key(number) ?? .primary(.null),
@@ -70,7 +73,7 @@ struct ObjectRun: Sendable {
     preconditionFailure("what was encoded a moment ago cannot be read: \(error)")
   }
 
-  /// The object as one that goes its way alone.
+  /// The object as one that is saved by itself.
   func object(_ number: Int) -> ObjectSave {
     let object = objects[number]
     var content = ObjectSave.Content()
@@ -116,7 +119,8 @@ struct SavedRun: Sendable {
 }
 
 extension Instance {
-  /// Adds its values to a run; returns the mark that each of them carries until it is set anew. `nil` if the instance has to go its way alone.
+  /// Adds its values to a run; returns the mark that each of them carries until it is set anew. `nil` if the instance has to go
+  /// its way alone.
   ///
   /// - Parameter fresh: for the whole run.
   func save(into run: inout ObjectRun, _ fresh: FreshInstances) throws -> UInt8? {
@@ -186,7 +190,8 @@ extension Instance {
 
   /// After a save on the short way.
   ///
-  /// - Returns: `false`, and nothing is done, if a value was set meanwhile, or never, or has to be kept: then each has to be looked at.
+  /// - Returns: `false`, and nothing is done, if a value was set meanwhile, or never, or has to be kept: then each has to be
+  ///   looked at.
   func saved(_ object: ObjectRun.Object, at place: ObjectPlace, _ birth: Birth?, mark: UInt8, in database: Store) -> Bool {
     if !layout.changing.isEmpty { return false }
     for index in 0..<layout.slots.count {

@@ -2,7 +2,8 @@ internal import MagicJournal
 
 /// An instance's values on their way to the database: what crosses from the caller's side.
 ///
-/// It goes through many hands, so it is one reference: to copy what it holds, reference by reference, costs more than to write a row.
+/// It goes through many hands, so it is one reference: to copy what it holds, reference by reference, costs more than to write
+/// a row.
 final class ObjectSave: Sendable {
   /// The object as which an instance was fetched or saved.
   struct Record: Sendable {
@@ -29,7 +30,8 @@ final class ObjectSave: Sendable {
     var edited = PropertySet()
     /// What was set and differs from what the database held then (L-7).
     var changed = PropertySet()
-    /// What shows something else than what is stored, and was not set: looked for where the instance is to be another object than it was.
+    /// What shows something else than what is stored, and was not set: looked for where the instance is to be another object
+    /// than it was.
     var filledIn = PropertySet()
     /// Objects that were there when the instance was fetched, and are not.
     var missing = PropertySet()

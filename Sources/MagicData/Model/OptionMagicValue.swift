@@ -31,7 +31,8 @@ public struct OptionMagicValue<Value: Magical> {
     @inlinable get { property.scalar(Value.self) ?? value }
     nonmutating set { property.set(newValue) }
     nonmutating _modify {
-      // It stays where it is meanwhile: `tags?.append(…)` reads `tags` in its arguments while it has it. A nil that stays one was not set.
+      // It stays where it is meanwhile: `tags?.append(…)` reads `tags` in its arguments while it has it. A nil that stays one
+      // was not set.
       var value = property.get(Value.self)
       let wasNil = value == nil
       defer { if !wasNil || value != nil { property.set(value) } }

@@ -3,9 +3,11 @@ internal import GRDB
 internal import GRDBSQLite
 internal import MagicJournal
 
-/// Tells SQL which stored values a required property's type can be read from, so that what no fetch can give out is in no query either.
+/// Tells SQL which stored values a required property's type can be read from, so that what no fetch can give out is in no query
+/// either.
 ///
-/// `magic_reads(number, value, former…)` is a function of each of our connections. Only types of which a value may be unreadable are asked.
+/// `magic_reads(number, value, former…)` is a function of each of our connections. Only types of which a value may be
+/// unreadable are asked.
 struct PropertyReader: Sendable {
   private let codec: Codec
   private let kind: Value.Kind

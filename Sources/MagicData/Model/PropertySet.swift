@@ -1,4 +1,5 @@
-/// Some of a type's properties, by their indexes. The first 64, which is nearly all there ever are, take no memory of their own.
+/// Some of a type's properties, by their indexes. The first 64, which is nearly all there ever are, take no memory of their
+/// own.
 struct PropertySet: Sendable, Hashable {
   /// Words beyond the first.
   private final class More: Sendable, Hashable {

@@ -3,9 +3,10 @@ internal import GRDBSQLite
 
 /// Reads rows where SQLite finds them.
 ///
-/// `magic_take(column…)` is an aggregate function of each of our connections: SQLite calls it for each row that a statement would give out, once, and the statement is
-/// stepped once for all of them. From `sqlite3_step` to `sqlite3_step`, with a call for each column between, SQLite takes a third longer for a row. Which row comes when is its to
-/// choose: aggregates have no order.
+/// `magic_take(column…)` is an aggregate function of each of our connections: SQLite calls it for each row that a statement
+/// would give out, once, and the statement is stepped once for all of them. From `sqlite3_step` to `sqlite3_step`, with a call
+/// for each column between, SQLite takes a third longer for a row. Which row comes when is its to choose: aggregates have no
+/// order.
 enum RowFunction {
   /// What a statement has to start with; the columns follow, and `)`.
   static let start = "SELECT magic_take("

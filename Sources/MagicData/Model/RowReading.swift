@@ -11,8 +11,8 @@ enum RowOrder {
   case parallel(ParallelRange)
 }
 
-/// The rows of `StoredType.takeRange`, whose z indexes are counted. They are the right ones if there are as many rows as z indexes between the first and the last: then each
-/// of these has its row.
+/// The rows of `StoredType.takeRange`, whose z indexes are counted. They are the right ones if there are as many rows as z
+/// indexes between the first and the last: then each of these has its row.
 struct ParallelRange {
   let property: Int
   let firstNumber: Int64
@@ -108,7 +108,8 @@ struct RowReading: ~Copyable {
     }
     guard let vacancy = room else { preconditionFailure("rows have a storage") }
     let properties = vacancy.vacant
-    // What is lacking, and what is no slot's as it is, is asked here, while the value is at hand: SQLite would read each column twice to tell that one is lacking.
+    // What is lacking, and what is no slot's as it is, is asked here, while the value is at hand: SQLite would read each column
+    // twice to tell that one is lacking.
     var state = RowState()
     var property = properties
     for index in 0..<reads.count {
@@ -208,7 +209,8 @@ struct RowReading: ~Copyable {
 
   // What is apart from here on would take registers from the columns that need nothing of it.
 
-  // These two are mutating, though they change nothing: for a borrowing call the compiler copies the whole reading first, for each row.
+  // These two are mutating, though they change nothing: for a borrowing call the compiler copies the whole reading first, for
+  // each row.
 
   @inline(never) private mutating func readApart(
     _ property: UnsafeMutablePointer<Storage.Property>, _ index: Int, _ value: OpaquePointer?, _ type: Int32,
@@ -259,7 +261,8 @@ struct ColumnRead: Sendable {
   let isUUID: Bool
   /// Whether an object without it is not shown.
   let isRequired: Bool
-  /// SQLite's type of values that the property's slot holds whatever they are; 0, which is none, if it has to be looked at them.
+  /// SQLite's type of values that the property's slot holds whatever they are; 0, which is none, if it has to be looked at
+  /// them.
   let plain: Int32
   /// Of the property, in an instance that was read.
   let initialEdits: UInt32
@@ -291,7 +294,8 @@ struct ColumnRead: Sendable {
 }
 
 extension UnsafeBufferPointer<UInt8> {
-  /// Whether a text of it needs no memory beside its own, on any platform. To repair one that is no UTF-8 takes some, however short it is.
+  /// Whether a text of it needs no memory beside its own, on any platform. To repair one that is no UTF-8 takes some, however
+  /// short it is.
   fileprivate var isSmallText: Bool {
     guard count <= MemoryLayout<String>.size - 2 else { return false }
     guard count >= 8 else { return allSatisfy { $0 < 0x80 } }

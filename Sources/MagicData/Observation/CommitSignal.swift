@@ -1,10 +1,10 @@
 /// Wakes those who wait for commits to a database.
 ///
-/// A commit through the same store wakes them at once; its writer pays for one lock. Others are found by asking the
-/// database now and then, which one of those who wait does for all: when nobody waits, nobody asks, and nothing is left running.
+/// A commit through the same store wakes them at once; its writer pays for one lock. Others are found by asking the database
+/// now and then, which one of those who wait does for all: when nobody waits, nobody asks, and nothing is left running.
 final class CommitSignal: Sendable {
-  /// How many commits were made through the store before somebody looked at the database: one that falls between the look and the wait is not
-  /// missed.
+  /// How many commits were made through the store before somebody looked at the database: one that falls between the look and
+  /// the wait is not missed.
   struct Ticket: Sendable {
     fileprivate let commits: UInt64
   }

@@ -27,7 +27,8 @@ public struct MagicChangeSequence: AsyncSequence, Sendable {
       self.last = last
     }
 
-    /// The next transaction, when there is one; `nil` if the database was closed or the task was cancelled.
+    /// The next transaction, when there is one; `nil` if the database was closed or the task was cancelled. In a transaction's
+    /// body of the same database, where none can come, it throws ``MagicDataError`` with `transaction`.
     public mutating func next(isolation: isolated (any Actor)? = #isolation) async throws -> MagicChanges? {
       if batch.isEmpty, !isOver {
         isOver = true

@@ -2,8 +2,8 @@ public import Foundation
 
 /// A committed transaction: what it did to which objects.
 public struct MagicChanges: Sendable, Equatable {
-  /// Where it was written, by the ids that replicas have when the changes are read: a database that takes an id of its own, since a copy of it has used its former one, wrote as
-  /// another replica before.
+  /// Where it was written, by the ids that replicas have when the changes are read: a database that takes an id of its own,
+  /// since a copy of it has used its former one, wrote as another replica before.
   public enum Origin: Sendable, Hashable {
     /// Through this database file, by whatever process.
     case local
@@ -33,8 +33,9 @@ public struct MagicChanges: Sendable, Equatable {
     public let type: String
     /// What was done to it.
     public let operation: Operation
-    /// `nil` if the type has no primary value. A number that the database gave is the one that the object has by now, and `nil` if it is gone.
-    /// When a merge makes an object give its number up, that is no change of it: the other's claim is what it lists.
+    /// `nil` if the type has no primary value. A number that the database gave is the one that the object has by now, and `nil`
+    /// if it is gone. When a merge makes an object give its number up, that is no change of it: the other's claim is what it
+    /// lists.
     public let primary: Primary?
     /// Where the object is in this database file.
     public let zIndex: Int

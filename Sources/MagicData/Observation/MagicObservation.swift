@@ -31,7 +31,9 @@ public struct MagicObservation<Element>: AsyncSequence, Sendable {
       self.observation = observation
     }
 
-    /// The current result at first, and then the one after the next change; `nil` if the database was closed or the task was cancelled.
+    /// The current result at first, and then the one after the next change; `nil` if the database was closed or the task was
+    /// cancelled. In a transaction's body of the same database, where no change can come, it throws ``MagicDataError`` with
+    /// `transaction`.
     public mutating func next(isolation: isolated (any Actor)? = #isolation) async throws -> Element? {
       guard !isOver else { return nil }
       // Unless an element comes of it, this call was the last one.

@@ -27,6 +27,7 @@ extension Store {
   ///   - state: what `look` remembers from one look to the next.
   ///   - look: reads one snapshot.
   /// - Returns: `nil` if the database was closed or the task was cancelled.
+  /// - Throws: `MagicDataError` with `transaction` where the body of one that holds the gate would wait for a commit.
   func watch<State: Sendable, News: Sendable>(
     _ state: State, _ look: @Sendable @escaping (Connection, inout State) throws -> News?
   ) async throws -> (news: News, state: State)? {
@@ -42,6 +43,13 @@ extension Store {
         }
         if let news { return (news, after) }
         state = after
+        // Nobody commits before it is over.
+        guard !RunningTransaction.isBody(holding: self) else {
+          throw MagicDataError(
+            .transaction,
+            "within a transaction's body nothing is committed, so this would wait for ever; wait for changes when the transaction is over"
+          )
+        }
         try await commits.wait(after: ticket, seen: seen, poll: isShared ? poll : nil)
       }
       return nil
@@ -60,7 +68,8 @@ extension Store {
 
   /// In a file that is not in its place nothing is ever committed again, by anybody else.
   ///
-  /// `PRAGMA data_version` would be as cheap, and means something only if the same connection is asked each time; GRDB's pool gives any.
+  /// `PRAGMA data_version` would be as cheap, and means something only if the same connection is asked each time; GRDB's pool
+  /// gives any.
   private var poll: @Sendable () async throws -> Int64 {
     { [self] in
       try checkIsInPlace()

@@ -2,10 +2,12 @@ internal import GRDB
 internal import GRDBSQLite
 internal import MagicJournal
 
-/// Columns where something stands that SQL would compare in another way than Swift: NULL for a default, and -0.0 and NaN as blobs.
+/// Columns where something stands that SQL would compare in another way than Swift: NULL for a default, and -0.0 and NaN as
+/// blobs.
 ///
-/// That is rare, and what it asks for (`OR c IS NULL`, a `CASE` in the order) keeps SQLite from reading an index in its order. Where there is
-/// an index that leads with the column, it can be asked; for one that has it further behind there is another of the exceptions alone.
+/// That is rare, and what it asks for (`OR c IS NULL`, a `CASE` in the order) keeps SQLite from reading an index in its order.
+/// Where there is an index that leads with the column, it can be asked; for one that has it further behind there is another of
+/// the exceptions alone.
 struct ColumnExceptions {
   /// A property of a type.
   struct Column {
@@ -35,7 +37,8 @@ struct ColumnExceptions {
   private static func checkKinds(of column: Column, _ db: Connection) throws {
     let (type, property) = (column.type, column.property)
     guard let field = type.fields[property], let group = type.formerFields[property] else { return }
-    // It goes through the whole table if there are none. What a transaction has written that is under way may be rolled back, and the next one have its place.
+    // It goes through the whole table if there are none. What a transaction has written that is under way may be rolled back,
+    // and the next one have its place.
     let position = sqlite3_txn_state(db.sqliteConnection, nil) == SQLITE_TXN_WRITE ? nil : try JournalPosition(db)
     guard position == nil || type.withoutFormer.withLock({ $0[property] }) != position else { return }
     let own = Statements.quoted(type.stored.columns[field])

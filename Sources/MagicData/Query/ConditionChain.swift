@@ -1,7 +1,7 @@
 /// Conditions that are joined by AND, or by OR.
 ///
-/// An app makes a long chain in a loop, one part at a time. So a chain that goes on from another has its parts in the same memory, behind those of the other, and they become one
-/// condition when all are there.
+/// An app makes a long chain in a loop, one part at a time. So a chain that goes on from another has its parts in the same
+/// memory, behind those of the other, and they become one condition when all are there.
 struct ConditionChain: Sendable {
   private let isEither: Bool
   /// Its own ones are the first `count`. Others belong to chains that go on from it, and are never changed.
@@ -10,7 +10,8 @@ struct ConditionChain: Sendable {
   /// How many conditions there are within each other, with the chain itself.
   private let depth: Int
 
-  /// A longer one at the right of an operator goes on with what is at the left, so that a loop which puts parts in front copies no more.
+  /// A longer one at the right of an operator goes on with what is at the left, so that a loop which puts parts in front copies
+  /// no more.
   private static let mostCopied = 32
 
   private init(_ parts: [Condition], depth: Int, isEither: Bool) {

@@ -1,5 +1,5 @@
-/// Makes a value of a coded type of nothing: every key is there, with 0, an empty text, `false` or nothing at all, or with an example of what takes none
-/// of these; an array has one element, and an enum with payloads is its first case.
+/// Makes a value of a coded type of nothing: every key is there, with 0, an empty text, `false` or nothing at all, or with an
+/// example of what takes none of these; an array has one element, and an enum with payloads is its first case.
 struct ExampleDecoder: Decoder {
   /// In each array: none where the type holds itself in one. An enum is its second case then.
   let elements: Int

@@ -31,11 +31,15 @@ extension MagicComparable {
   // Bounds as they are: a list of generic ones takes longer to make than all else of a query.
 
   fileprivate func isWithin(_ comparison: Comparison, _ value: Compared) -> MagicPredicate {
-    magicReference.asks { .compares($0, [Condition.Bound(comparison, try value.magicValue)]) }
+    magicReference.asks { property in
+      try MagicReference<Compared>.check(comparison)
+      return .compares(property, [Condition.Bound(comparison, try value.magicValue)])
+    }
   }
 
   fileprivate func isWithin(from lower: Compared, _ comparison: Comparison, _ upper: Compared) -> MagicPredicate {
     magicReference.asks { property in
+      try MagicReference<Compared>.check(comparison)
       let lower = Condition.Bound(.greaterOrEqual, try lower.magicValue)
       return .compares(property, [lower, Condition.Bound(comparison, try upper.magicValue)])
     }

@@ -1,12 +1,14 @@
 internal import MagicJournal
 
 extension MagicComparable where Compared == String {
-  /// Whether the text is this one but for what the options pass over. All texts are looked through: no index serves it, if there are options.
+  /// Whether the text is this one but for what the options pass over. All texts are looked through: no index serves it, if
+  /// there are options.
   public func equals(_ text: String, options: MagicTextOptions) -> MagicPredicate {
     options.isEmpty ? magicReference.condition(.equal, text) : matches(.whole, text, options)
   }
 
-  /// Whether the text begins with these UTF-8 bytes: `"e"` is a prefix of `"e\u{301}"`. An index serves it, if there are no options.
+  /// Whether the text begins with these UTF-8 bytes: `"e"` is a prefix of `"e\u{301}"`. An index serves it, if there are no
+  /// options.
   public func hasPrefix(_ prefix: String, options: MagicTextOptions = []) -> MagicPredicate {
     guard options.isEmpty else { return matches(.beginning, prefix, options) }
     return magicReference.asks { property in
@@ -33,8 +35,8 @@ extension MagicComparable where Compared == String {
 }
 
 extension String {
-  /// The first text, by bytes, behind all that begin with this one; `nil` if none is. UTF-8's order is that of the code points, so it is the
-  /// text with its last scalar's successor, or, where there is none, with that of the one before.
+  /// The first text, by bytes, behind all that begin with this one; `nil` if none is. UTF-8's order is that of the code points,
+  /// so it is the text with its last scalar's successor, or, where there is none, with that of the one before.
   fileprivate var endOfPrefix: String? {
     var scalars = unicodeScalars
     while let last = scalars.popLast() {

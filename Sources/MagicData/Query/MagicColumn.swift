@@ -5,8 +5,8 @@ public struct MagicColumn<Compared: Magical>: MagicComparable, Sendable {
   public let magicReference: MagicReference<Compared>
 }
 
-/// A property that may be nil. Nil is equal to nil alone, and neither less nor greater than anything, so that `$0.rating < 3` leaves it out
-/// and `$0.rating != 3` does not.
+/// A property that may be nil. Nil is equal to nil alone, and neither less nor greater than anything, so that `$0.rating < 3`
+/// leaves it out and `$0.rating != 3` does not.
 public struct MagicOptionColumn<Compared: Magical>: MagicComparable, Sendable {
   public let magicReference: MagicReference<Compared>
 }
@@ -19,13 +19,18 @@ public struct MagicReference<Compared: Magical>: Sendable {
 
   func condition(_ comparison: Comparison, _ value: Compared) -> MagicPredicate {
     asks { property in
-      guard comparison == .equal || Compared.magicKind != .coded else {
-        throw MagicDataError(.query, "a \(Compared.self) is stored as JSON, which has no order; ask for it with == or !=")
-      }
+      try MagicReference.check(comparison)
       let value = try value.magicValue
       // An empty asset.
       if case .null = value { return .isNil(property) }
       return .compares(property, [Condition.Bound(comparison, value)])
+    }
+  }
+
+  /// The bytes of JSON are in an order that is not that of the values.
+  static func check(_ comparison: Comparison) throws {
+    guard comparison == .equal || Compared.magicKind != .coded else {
+      throw MagicDataError(.query, "a \(Compared.self) is stored as JSON, which has no order; ask for it with == or !=")
     }
   }
 
@@ -76,6 +81,7 @@ extension MagicComparable {
     let (left, right) = (magicReference, other.magicReference)
     return MagicPredicate(left.root) {
       guard left.root === right.root else { throw MagicPredicate.isAboutOthers }
+      try MagicReference<Compared>.check(comparison)
       return .pair(try left.route.get(), comparison, try right.route.get())
     }
   }

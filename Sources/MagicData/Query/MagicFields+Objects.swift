@@ -1,10 +1,11 @@
 internal import MagicJournal
 
 extension MagicFields {
-  /// Whether it is this object: the one with its primary value or, of a type without, the one that the instance was saved or fetched as.
+  /// Whether it is this object: the one with its primary value or, of a type without, the one that the instance was saved or
+  /// fetched as.
   ///
-  /// `$0.author == nil` tells whether there is none: the property is nil, or its object was removed or has not arrived. An instance that was
-  /// never saved and has no primary value is equal to none.
+  /// `$0.author == nil` tells whether there is none: the property is nil, or its object was removed or has not arrived. An
+  /// instance that was never saved and has no primary value is equal to none.
   public static func == (fields: Self, object: Object?) -> MagicPredicate {
     MagicPredicate(fields.magicRoot) {
       let hops = try fields.magicHops.get()

@@ -1,11 +1,13 @@
 /// The properties of an object, by their names: what a `where` is given.
 ///
-/// `$0.title` is a stored property, or a computed one that only hands a stored one on. Of a computed property that works something out the
-/// database knows nothing: the query throws ``MagicDataError`` with `query` when it is run, and loads nothing.
+/// `$0.title` is a stored property, or a computed one that only hands a stored one on. Of a computed property that works
+/// something out the database knows nothing: the query throws ``MagicDataError`` with `query` when it is run, and loads
+/// nothing.
 ///
-/// A property that holds an object has that object's properties, at least eight relations deep: `$0.author.name == "W"`. Where an object of the way is not there
-/// (it is nil, was removed, or has not arrived), nothing can be said of it: each comparison with a value is false, and its negation true, as if the property
-/// behind it were nil. So `$0.author.name != "W"` is true of a book without an author; `$0.author != nil && $0.author.name != "W"` is not. Two properties that are both not there are
+/// A property that holds an object has that object's properties, at least eight relations deep: `$0.author.name == "W"`. Where
+/// an object of the way is not there (it is nil, was removed, or has not arrived), nothing can be said of it: each comparison
+/// with a value is false, and its negation true, as if the property behind it were nil. So `$0.author.name != "W"` is true of a
+/// book without an author; `$0.author != nil && $0.author.name != "W"` is not. Two properties that are both not there are
 /// equal, as nil is to nil: `$0.author.name == $0.editor.name` is true of a book without either.
 @dynamicMemberLookup
 public struct MagicFields<Object: MagicObject> {

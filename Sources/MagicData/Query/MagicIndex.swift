@@ -7,21 +7,23 @@ internal import MagicJournal
 /// static var magicIndexes: [MagicIndex] { [MagicIndex(\Book.title), MagicIndex(\Book.author, \Book.year)] }
 /// ```
 ///
-/// The second one serves queries for an author, for an author and a year, and for an author's books sorted by year. It is made when the type is
-/// first used in a database, which takes a moment where there are many objects already, and each write takes a little longer for it. Where
-/// a number or a property with a default stands behind another one, a further index finds the few rows (NaN, or an object that is older than the property)
-/// that the order would not have at their place; as long as there are none, nothing is sorted. An
-/// index belongs to the database file: it is in no journal, and other replicas have their own. One that is no longer declared stays, since
-/// another version of the app may use the same file and want it; `DROP INDEX` takes it away. The primary value and the z index
-/// need none, nor do relations; one that leads with a reference to one object, such as `MagicIndex(\Page.book, \Page.number)`, serves its
-/// owners in an order.
+/// The second one serves queries for an author, for an author and a year, and for an author's books sorted by year. It is made
+/// when the type is first used in a database, which takes a moment where there are many objects already, and each write takes a
+/// little longer for it. Where a number or a property with a default stands behind another one, a further index finds the few
+/// rows (NaN, or an object that is older than the property) that the order would not have at their place; as long as there are
+/// none, nothing is sorted. An index belongs to the database file: it is in no journal, and other replicas have their own. One
+/// that is no longer declared stays, since another version of the app may use the same file and want it; `DROP INDEX` takes it
+/// away. The primary value and the z index need none, nor do relations; one that leads with a reference to one object, such as
+/// `MagicIndex(\Page.book, \Page.number)`, serves its owners in an order.
 ///
-/// (The type is named with each property, since a `MagicIndex<Self>` in the protocol would shut out classes that are not final.)
+/// (The type is named with each property, since a `MagicIndex<Self>` in the protocol would shut out classes that are not
+/// final.)
 public struct MagicIndex {
   private let paths: [AnyKeyPath]
 
-  /// - Parameter properties: stored ones of the model that declares it, each once, as `\Book.title` or `\Book.$title`. One that holds one object may be among them,
-  ///   and none that holds several. With anything else the type's first use throws ``MagicDataError`` with `model`.
+  /// - Parameter properties: stored ones of the model that declares it, each once, as `\Book.title` or `\Book.$title`. One that
+  ///   holds one object may be among them, and none that holds several. With anything else the type's first use throws
+  ///   ``MagicDataError`` with `model`.
   public init(_ properties: AnyKeyPath...) {
     paths = properties
   }
@@ -65,13 +67,13 @@ extension MappedType {
   func makeIndexes(_ db: Connection) throws {
     let missing = try missingIndexes(db)
     for index in declaredIndexes where missing.contains(index.definition) {
-      let name = try TakenNames.free(index.name) { name in try LaterTable.isNamed(name) || db.has(name) }
+      let name = try TakenNames.free(index.name) { name in try OptionalTable.isNamed(name) || db.has(name) }
       try db.execute(sql: "CREATE INDEX \(Statements.quoted(name))\(index.definition)")
     }
   }
 
-  /// Those of the model, and what its queries need to use them: where a column stands behind another one, an index of its exceptions, in which
-  /// there is hardly anything.
+  /// Those of the model, and what its queries need to use them: where a column stands behind another one, an index of its
+  /// exceptions, in which there is hardly anything.
   private var declaredIndexes: [(name: String, definition: String)] {
     let exceptions = Set(layout.indexes.flatMap { $0.dropFirst() }).sorted().compactMap { property in
       ColumnExceptions.Column(type: self, property: property).exceptionIndex.map { index([property], "exceptions", where: $0) }
@@ -79,7 +81,8 @@ extension MappedType {
     return layout.indexes.filter { $0 != layout.primary.map { [$0] } }.map { index($0) } + exceptions
   }
 
-  /// No type's table begins with `magic_`, so that the names are recognised; our own tables' do, and are not taken (`LaterTable`).
+  /// No type's table begins with `magic_`, so that the names are recognised; our own tables' do, and are not taken
+  /// (`OptionalTable`).
   private func index(
     _ properties: [Int], _ what: String? = nil, where condition: String? = nil
   ) -> (name: String, definition: String) {

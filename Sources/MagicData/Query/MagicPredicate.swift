@@ -4,8 +4,8 @@ public struct MagicPredicate: Sendable {
   let root: FieldsRoot
   private let made: Result<ConditionChain.Part, MagicDataError>
 
-  /// How many conditions may be within each other. All that walks them goes as deep by calls, also where a stack has 512 KB; SQLite's parser, as most
-  /// builds have it, ends below.
+  /// How many conditions may be within each other. All that walks them goes as deep by calls, also where a stack has 512 KB;
+  /// SQLite's parser, as most builds have it, ends below.
   static let deepest = 100
 
   /// An error waits until the query is run.

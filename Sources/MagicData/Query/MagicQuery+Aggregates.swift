@@ -4,8 +4,8 @@ extension MagicQuery {
   /// What the values of a property come to together, 0 if there are none. No object is loaded.
   ///
   /// Nil adds nothing, and with a NaN among them the sum is NaN. `\.author?.age` is a property of an object that each holds.
-  /// - Throws: ``MagicDataError`` with `value` if the sum of integers is more than one holds (one of reals is infinite then), `query` if the values are not stored as numbers. Else as
-  ///   ``all()``.
+  /// - Throws: ``MagicDataError`` with `value` if the sum of integers is more than one holds (one of reals is infinite then),
+  ///   `query` if the values are not stored as numbers. Else as ``all()``.
   /// - Complexity: as ``count()``.
   public nonisolated(nonsending) func sum<Number: MagicOrdered & Numeric>(
     of property: KeyPath<Object, Number>

@@ -1,7 +1,9 @@
 extension MagicQuery {
-  /// All objects that are asked for, as they stand at one moment. Each fetch makes new instances, of which up to sixteen may share their memory: it is free once none of these is left.
-  /// - Throws: ``MagicDataError`` with `query` if the database cannot tell what is asked, `tooLarge` if it takes more than 32,766 values (a stream: 32,764), `transaction` if the query is of
-  ///   a transaction that is over; nothing is loaded then. Else as ``MagicData/object(of:)``.
+  /// All objects that are asked for, as they stand at one moment. Each fetch makes new instances, of which up to sixteen may
+  /// share their memory: it is free once none of these is left.
+  /// - Throws: ``MagicDataError`` with `query` if the database cannot tell what is asked, `tooLarge` if it takes more than
+  ///   32,766 values (a stream: 32,764), `transaction` if the query is of a transaction that is over; nothing is loaded then.
+  ///   Else as ``MagicData/object(of:)``.
   public nonisolated(nonsending) func all() async throws -> [Object] {
     try await all(in: try scope)
   }
@@ -18,8 +20,8 @@ extension MagicQuery {
   /// How many objects are asked for; none of them is loaded.
   ///
   /// - Throws: as ``all()``.
-  /// - Complexity: as the conditions, and O(*n*) in the objects that fulfil them. Of a type with required enums, UUIDs or JSON these are read as
-  ///   their types, since objects that cannot be are not counted.
+  /// - Complexity: as the conditions, and O(*n*) in the objects that fulfil them. Of a type with required enums, UUIDs or JSON
+  ///   these are read as their types, since objects that cannot be are not counted.
   public nonisolated(nonsending) func count() async throws -> Int {
     guard let (scope, types) = try await mapped(in: try scope) else { return 0 }
     let plan = plan
@@ -47,8 +49,8 @@ extension MagicQuery {
     MagicStream(query: self)
   }
 
-  /// How SQLite goes about it, step by step: `SCAN Book` reads the whole table, `SEARCH Book USING INDEX …` looks things up. For people to
-  /// read; SQLite's wording changes. Nothing while the database has never had such objects.
+  /// How SQLite goes about it, step by step: `SCAN Book` reads the whole table, `SEARCH Book USING INDEX …` looks things up.
+  /// For people to read; SQLite's wording changes. Nothing while the database has never had such objects.
   /// - Throws: as ``all()``.
   public nonisolated(nonsending) func plan() async throws -> [String] {
     guard let (scope, types) = try await mapped(in: try scope) else { return [] }

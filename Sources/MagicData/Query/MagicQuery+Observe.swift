@@ -7,11 +7,11 @@ extension MagicQuery {
   /// }
   /// ```
   ///
-  /// The first element is what ``all()`` gives now. Each later one comes after a commit that has an entry of an object of this type, or of a
-  /// type that it reaches through relations, as those are that conditions go over: it may be equal to the one before. Whose commits
-  /// count, when they are noticed and when the sequence ends is as for ``MagicData/observe(of:)``.
-  /// - Throws: from `next()`, as ``all()`` does, and `transaction` for a query of a ``MagicTransaction``: what that changes is nobody's yet. The
-  ///   sequence is over then.
+  /// The first element is what ``all()`` gives now. Each later one comes after a commit that has an entry of an object of this
+  /// type, or of a type that it reaches through relations, as those are that conditions go over: it may be equal to the one
+  /// before. Whose commits count, when they are noticed and when the sequence ends is as for ``MagicData/observe(of:)``.
+  /// - Throws: from `next()`, as ``all()`` does, and `transaction` for a query of a ``MagicTransaction``: what that changes is
+  ///   nobody's yet. The sequence is over then.
   public func observe() -> MagicObservation<[Object]> {
     let (store, isOfDatabase, plan) = (store, isOfDatabase, plan)
     return MagicObservation(

@@ -10,16 +10,18 @@ internal import MagicJournal
 ///   .all()
 /// ```
 ///
-/// A query asks nothing until one of `all()`, `first()`, `count()`, `sum(of:)` and its like, `stream()` or `remove()` is called, and can be run again. Conditions,
-/// order and limit are worked out by SQLite; only the objects that are asked for are loaded. Texts are compared and sorted by their UTF-8
-/// bytes, so `é` in one scalar is not equal to `é` in two. Numbers compare as in Swift: NaN is equal to nothing, and -0.0 to 0.0. An object
-/// that was stored before its type had some property counts with that property's default, but for one of a property that holds an object: that is not
-/// in the database before its owner is saved again. Of a default that is another one each time, as `Date()` and `UUID()` are, it counts with the first one that the process made, and shows a
-/// new one each time it is fetched: give such a property a migration that fills it in, or make it an ``OptionMagicValue``.
+/// A query asks nothing until one of `all()`, `first()`, `count()`, `sum(of:)` and its like, `stream()` or `remove()` is
+/// called, and can be run again. Conditions, order and limit are worked out by SQLite; only the objects that are asked for are
+/// loaded. Texts are compared and sorted by their UTF-8 bytes, so `é` in one scalar is not equal to `é` in two. Numbers compare
+/// as in Swift: NaN is equal to nothing, and -0.0 to 0.0. An object that was stored before its type had some property counts
+/// with that property's default, but for one of a property that holds an object: that is not in the database before its owner
+/// is saved again. Of a default that is another one each time, as `Date()` and `UUID()` are, it counts with the first one that
+/// the process made, and shows a new one each time it is fetched: give such a property a migration that fills it in, or make it
+/// an ``OptionMagicValue``.
 ///
-/// Objects whose required values have not all arrived from other replicas, or have a value which this version's type cannot be read from, such
-/// as a case that only a newer app knows, are in no result: they are not given out, not counted, take no place of a limit, are not removed, and
-/// another object that holds them is as one that holds none.
+/// Objects whose required values have not all arrived from other replicas, or have a value which this version's type cannot be
+/// read from, such as a case that only a newer app knows, are in no result: they are not given out, not counted, take no place
+/// of a limit, are not removed, and another object that holds them is as one that holds none.
 public struct MagicQuery<Object: MagicObject> {
   enum Source {
     case database(Store)
@@ -76,10 +78,12 @@ public struct MagicQuery<Object: MagicObject> {
     case descending
   }
 
-  /// In the order of a property; what it leaves undecided stays in the order of before, which at first is that of the z indexes.
+  /// In the order of a property; what it leaves undecided stays in the order of before, which at first is that of the z
+  /// indexes.
   ///
-  /// Nil comes first and NaN last, descending the other way round. Without an index on the property all that fulfil the conditions are sorted.
-  /// `\.author.name` sorts by a property of an object that each holds, which is as nil where that object is not there.
+  /// Nil comes first and NaN last, descending the other way round. Without an index on the property all that fulfil the
+  /// conditions are sorted. `\.author.name` sorts by a property of an object that each holds, which is as nil where that object
+  /// is not there.
   /// - Parameter options: what texts may differ in and still be equal in the order; with any, no index gives it.
   public func sorted(
     by property: PartialKeyPath<Object>, _ direction: Direction = .ascending, options: MagicTextOptions = []

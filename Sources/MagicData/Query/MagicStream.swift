@@ -2,10 +2,11 @@ internal import MagicJournal
 
 /// The objects of a ``MagicQuery``, loaded some at a time as they are asked for.
 ///
-/// Between two batches nothing is held and nothing runs, so others can write, and whoever stops asking need not tell anyone. What they
-/// write shows: each object is as it stands when its batch is loaded, and fulfils the conditions then; those that do not any more, or
-/// are gone, are left out. None comes twice. A sorted query, and one that an index serves, keeps to the objects and the order that it found at
-/// the beginning, for which it needs 8 bytes an object; any other goes along the z indexes, so that objects which are added meanwhile come last.
+/// Between two batches nothing is held and nothing runs, so others can write, and whoever stops asking need not tell anyone.
+/// What they write shows: each object is as it stands when its batch is loaded, and fulfils the conditions then; those that do
+/// not any more, or are gone, are left out. None comes twice. A sorted query, and one that an index serves, keeps to the
+/// objects and the order that it found at the beginning, for which it needs 8 bytes an object; any other goes along the z
+/// indexes, so that objects which are added meanwhile come last.
 public struct MagicStream<Object: MagicObject>: AsyncSequence {
   public typealias Element = Object
 

@@ -4,8 +4,9 @@ internal import GRDBSQLite
 
 /// What texts may differ in and still count as the same.
 ///
-/// With any of these, a query compares texts as Foundation's `folding(options:locale:)` makes them, without a locale, so that it finds the same for every user. Then `"ß"` and `"ss"` are the
-/// same without regard to case, and an accent is one whether it stands as a scalar of its own or not.
+/// With any of these, a query compares texts as Foundation's `folding(options:locale:)` makes them, without a locale, so that
+/// it finds the same for every user. Then `"ß"` and `"ss"` are the same without regard to case, and an accent is one whether it
+/// stands as a scalar of its own or not.
 public struct MagicTextOptions: OptionSet, Hashable, Sendable {
   public let rawValue: Int
 

@@ -1,9 +1,11 @@
 internal import MagicJournal
 
-/// Which stored property a key path means: `\Book.title`, `\Book.$title`, `\Book.author.name`, or a computed property that only hands one on.
+/// Which stored property a key path means: `\Book.title`, `\Book.$title`, `\Book.author.name`, or a computed property that only
+/// hands one on.
 ///
-/// A key path does not say. So it is read of an instance in which nothing is set, several times: what it reads is the property, if it reads that one
-/// alone and gives back what it got, each time another value, and nil as well if that is one. Of an object that it reads, it may go on to a property.
+/// A key path does not say. So it is read of an instance in which nothing is set, several times: what it reads is the property,
+/// if it reads that one alone and gives back what it got, each time another value, and nil as well if that is one. Of an object
+/// that it reads, it may go on to a property.
 enum PropertyPath {
   private struct Known {
     let route: PropertyRoute
@@ -14,8 +16,8 @@ enum PropertyPath {
   /// Key paths come from source code, so there are not many of them.
   private static let known = Locked<[AnyKeyPath: Known]>([:])
 
-  /// The same by where they are in memory, which is told without a look into them: one that stands in source code is mostly made once. Others may be put together again and again: if there
-  /// are too many, all are forgotten.
+  /// The same by where they are in memory, which is told without a look into them: one that stands in source code is mostly
+  /// made once. Others may be put together again and again: if there are too many, all are forgotten.
   private static let seen = Locked<[ObjectIdentifier: (path: AnyKeyPath, known: Known)]>([:])
   private static let mostSeen = 512
 

@@ -1,4 +1,4 @@
-internal import COpening
+internal import CPlatform
 internal import MagicJournal
 
 /// What a key path reads of an instance in which nothing is set: so a query learns which property a key path means.
@@ -19,7 +19,8 @@ final class PropertyRecorder {
   /// The instance that is read, and those that stand in for the objects that it holds.
   private(set) var objects: [ProbedObject]
 
-  /// Stand-ins differ from round to round, so that a value that is worked out from one is told from it. As many as there are examples of a number.
+  /// Stand-ins differ from round to round, so that a value that is worked out from one is told from it. As many as there are
+  /// examples of a number.
   static let rounds = 0..<8
 
   /// - Parameter nilAt: so many properties are read before one that is nil, which has to be an optional one.
@@ -81,11 +82,12 @@ final class PropertyRecorder {
   }
 }
 
-/// Values of a type that come back changed from what a getter is likely to do with them: other letters, less space, no sign, no fraction, a
-/// bound, something else for what is empty.
+/// Values of a type that come back changed from what a getter is likely to do with them: other letters, less space, no sign, no
+/// fraction, a bound, something else for what is empty.
 ///
-/// A getter of the app's runs on them, and there is no way out of one that stops the program. So the first ones are those that hardly any getter
-/// cannot bear, a 1 or an array of one element, and what works a value out is told by them before it gets to 0, to large numbers or to nothing.
+/// A getter of the app's runs on them, and there is no way out of one that stops the program. So the first ones are those that
+/// hardly any getter cannot bear, a 1 or an array of one element, and what works a value out is told by them before it gets to
+/// 0, to large numbers or to nothing.
 enum Example {
   static func values<Wrapped: Magical>(of type: Wrapped.Type) -> [Wrapped] {
     // Most types take some of these; which, they say themselves.
@@ -153,9 +155,9 @@ enum Example {
     values(of: type).compactMap { $0 as? Wanted }
   }
 
-  /// The first two cases of an enum whose raw values cannot be guessed. In memory an enum without payloads, or with one that fits the same
-  /// byte, is the number of its case, from 0; one of a single case takes no memory, as one of none does, of which there is no value (Swift's
-  /// ABI/TypeLayout.rst, "Multi-payload enums" and "Empty enums").
+  /// The first two cases of an enum whose raw values cannot be guessed. In memory an enum without payloads, or with one that
+  /// fits the same byte, is the number of its case, from 0; one of a single case takes no memory, as one of none does, of which
+  /// there is no value (Swift's ABI/TypeLayout.rst, "Multi-payload enums" and "Empty enums").
   static func cases<Wrapped>(of type: Wrapped.Type) -> [Wrapped] {
     guard _isPOD(type), MemoryLayout<Wrapped>.size == 1 || MemoryLayout<Wrapped>.size == 0 && hasCases(type),
       Mirror(reflecting: number(0, as: type)).displayStyle == .enum
@@ -163,8 +165,8 @@ enum Example {
     return MemoryLayout<Wrapped>.size == 0 ? [number(0, as: type)] : [number(0, as: type), number(1, as: type)]
   }
 
-  /// Whether it is an enum with cases: its metadata's second word is the address of its descriptor, in which the cases with and without payloads are
-  /// counted (Swift's ABI/Metadata.h, TargetEnumMetadata and TargetEnumDescriptor).
+  /// Whether it is an enum with cases: its metadata's second word is the address of its descriptor, in which the cases with and
+  /// without payloads are counted (Swift's ABI/Metadata.h, TargetEnumMetadata and TargetEnumDescriptor).
   private static func hasCases(_ type: Any.Type) -> Bool {
     let metadata = unsafeBitCast(type, to: UnsafeRawPointer.self)
     guard metadata.load(as: UInt.self) == 0x201 else { return false }

@@ -12,8 +12,8 @@ struct PropertyRoute: Sendable {
 }
 
 extension [Hop] {
-  /// That there is an object at the end of the way which can be shown, and that it fulfils a condition: one that is not there fulfils nothing,
-  /// so behind it a property is as nil.
+  /// That there is an object at the end of the way which can be shown, and that it fulfils a condition: one that is not there
+  /// fulfils nothing, so behind it a property is as nil.
   func hold(_ condition: Condition) -> Condition {
     reversed().reduce(condition) { .holds($1, $0) }
   }

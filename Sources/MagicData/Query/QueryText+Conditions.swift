@@ -13,7 +13,8 @@ extension QueryText {
     }
   }
 
-  /// A condition is "true" or anything else: NULL counts as false, and comes out of AND and OR as if it were. Only NOT asks for more.
+  /// A condition is "true" or anything else: NULL counts as false, and comes out of AND and OR as if it were. Only NOT asks for
+  /// more.
   ///
   /// - Parameter isFound: the objects are found by something else, so that nothing of this is to be looked up beforehand.
   mutating func append(_ condition: Condition, of subject: Subject, isFound: Bool = false, isRoot: Bool = false) {
@@ -63,7 +64,8 @@ extension QueryText {
     if count > QueryText.mostSharedParts { isOneLength = true }
   }
 
-  /// Halves within halves: SQLite takes expressions of a depth of 1,000. The ANDs of the root, if they are not so many, stay in a row, as one with what is before them.
+  /// Halves within halves: SQLite takes expressions of a depth of 1,000. The ANDs of the root, if they are not so many, stay in
+  /// a row, as one with what is before them.
   private mutating func appendAll(
     _ parts: ArraySlice<(Condition, isFound: Bool)>, _ word: String, none: String, of subject: Subject, isRoot: Bool
   ) {
@@ -151,7 +153,8 @@ extension QueryText {
     appendList(values)
   }
 
-  /// Filled up to a power of two, so that lists of different lengths share their statements: short ones, since a query takes so many values at most.
+  /// Filled up to a power of two, so that lists of different lengths share their statements: short ones, since a query takes so
+  /// many values at most.
   mutating func appendList(_ listed: [Value]) {
     var count = 1
     while count < listed.count { count *= 2 }

@@ -2,9 +2,10 @@ internal import MagicJournal
 
 /// Conditions on objects that others hold.
 ///
-/// Each of them has two forms. One looks up the objects that fulfil the condition, by an index of their own type if there is one, and through
-/// the relation's index those that hold them: `author IN (SELECT z_index FROM Author WHERE name = ?)`. The other is asked of an owner that is
-/// found already: `EXISTS (… WHERE z_index = author AND name = ?)`, which takes a look-up for each.
+/// Each of them has two forms. One looks up the objects that fulfil the condition, by an index of their own type if there is
+/// one, and through the relation's index those that hold them: `author IN (SELECT z_index FROM Author WHERE name = ?)`. The
+/// other is asked of an owner that is found already: `EXISTS (… WHERE z_index = author AND name = ?)`, which takes a look-up
+/// for each.
 extension QueryText {
   // MARK: Names
 

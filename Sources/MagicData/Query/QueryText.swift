@@ -7,7 +7,8 @@ struct QueryText {
   private var values: [Value] = []
   let types: QueryTypes
   let exceptions: ColumnExceptions
-  /// Whether it may come again with other values: a long list, or chain, has a text for each length, and such a statement takes a hundred kilobytes and more.
+  /// Whether it may come again with other values: a long list, or chain, has a text for each length, and such a statement takes
+  /// a hundred kilobytes and more.
   var isShared: Bool { !isOneLength && values.count <= QueryText.mostShared }
   /// Whether it has a list, or a chain, of a length that hardly comes again.
   var isOneLength = false
@@ -86,8 +87,8 @@ struct QueryText {
 
   // MARK: Statements
 
-  /// What `FetchedRows` reads. Which objects can be shown and read is asked by SQL only if it tells how many come: who makes objects of
-  /// the rows finds out by the way.
+  /// What `FetchedRows` reads. Which objects can be shown and read is asked by SQL only if it tells how many come: who makes
+  /// objects of the rows finds out by the way.
   static func objects(_ plan: QueryPlan, _ types: QueryTypes, _ db: Connection) throws -> QueryText {
     var text = try QueryText(plan, types, db)
     let all = text.select(types.type.columnNames, shown: plan.isPart)
@@ -102,7 +103,8 @@ struct QueryText {
     text.add(RowFunction.start)
     text.add(types.type.columnNames)
     text.add(") FROM ")
-    // What an index tells alone is asked of it alone. Where SQLite follows it to the rows itself, it takes the index's columns of each from the index again.
+    // What an index tells alone is asked of it alone. Where SQLite follows it to the rows itself, it takes the index's columns
+    // of each from the index again.
     let isOfIndexAlone = if case .property(let property) = order { plan.condition.isOnly(about: property) } else { false }
     if isOfIndexAlone { text.add("(SELECT z_index FROM ") }
     text.add(all.table)
@@ -142,7 +144,8 @@ struct QueryText {
     return text
   }
 
-  /// How many values of a property there are, with what they come to: of integers the sums of their upper and of their lower halves, of reals the sum, and whether one is NaN.
+  /// How many values of a property there are, with what they come to: of integers the sums of their upper and of their lower
+  /// halves, of reals the sum, and whether one is NaN.
   static func total(
     of route: PropertyRoute, isReal: Bool, _ plan: QueryPlan, _ types: QueryTypes, _ db: Connection
   ) throws -> QueryText {
@@ -241,7 +244,8 @@ struct QueryText {
       appendKey(key, of: all)
       add(key.isDescending ? " DESC, " : ", ")
     }
-    // Without statistics SQLite takes a range for so many rows that it would rather read all of them in the order of the z index.
+    // Without statistics SQLite takes a range for so many rows that it would rather read all of them in the order of the z
+    // index.
     let access = types.access(plan.condition, of: types.type)
     add(plan.order.isEmpty && access != .scan && access != .point ? "+z_index" : "z_index")
     appendPart(plan)

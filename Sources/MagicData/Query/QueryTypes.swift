@@ -34,7 +34,8 @@ struct QueryTypes: Sendable {
     }
   }
 
-  /// The order of a query's rows, if SQLite may be expected to find them in that without sorting, and all of them are asked for.
+  /// The order of a query's rows, if SQLite may be expected to find them in that without sorting, and all of them are asked
+  /// for.
   func rowOrder(_ plan: QueryPlan) -> RowOrder? {
     guard !plan.isPart, type.takeAll != nil else { return nil }
     let access = access(plan.condition, of: type)

@@ -45,7 +45,8 @@ enum StandIn {
     return Objects(value: object, object: ProbedObject(object, for: property))
   }
 
-  /// How many members there are in each round: none in one, for what is put in place of nothing, and many in the end, so that a part of them is told from all.
+  /// How many members there are in each round: none in one, for what is put in place of nothing, and many in the end, so that a
+  /// part of them is told from all.
   private static let counts = [1, 3, 5, 2, 4, 0, 3, 64]
 
   private static func many<Members: RelationMembers & Magical>(_: Members.Type, _ round: Int) -> Objects? {

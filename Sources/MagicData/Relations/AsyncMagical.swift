@@ -12,8 +12,8 @@ public import MagicJournal
 /// for try await page in try book.pages.createAsyncStream() { print(page.text) }
 /// ```
 ///
-/// It is stored as its value would be. What it gives is what the database holds when it is asked, which is not what an open transaction has changed
-/// (in memory it throws `transaction` there); for a value that was set and is in memory, that value.
+/// It is stored as its value would be. What it gives is what the database holds when it is asked, which is not what an open
+/// transaction has changed (in memory it throws `transaction` there); for a value that was set and is in memory, that value.
 public struct AsyncMagical<Wrapped: Magical>: Magical {
   enum State {
     case value(Wrapped)
@@ -32,8 +32,9 @@ public struct AsyncMagical<Wrapped: Magical>: Magical {
   }
 
   /// The value: fetched, unless it was set. An asset holds its content then, and has been checked.
-  /// - Throws: ``MagicDataError`` with `notFound` if one object, or the asset's file, was removed or has not arrived; `value` if one object has a value that this
-  ///   version of the model cannot read; `failed` if the database is closed; for an asset also what ``MagicAsset/load()`` throws.
+  /// - Throws: ``MagicDataError`` with `notFound` if one object, or the asset's file, was removed or has not arrived; `value`
+  ///   if one object has a value that this version of the model cannot read; `failed` if the database is closed; for an asset
+  ///   also what ``MagicAsset/load()`` throws.
   public nonisolated(nonsending) func get() async throws -> Wrapped {
     switch state {
     case .value(let value): return try await (value as? any AnyAsset)?.loaded(as: Wrapped.self) ?? value
@@ -58,7 +59,8 @@ public struct AsyncMagical<Wrapped: Magical>: Magical {
     }
   }
 
-  /// Another value, which is saved with its owner. A property that was never set has nothing in it to call this on: assign `AsyncMagical(value:)`.
+  /// Another value, which is saved with its owner. A property that was never set has nothing in it to call this on: assign
+  /// `AsyncMagical(value:)`.
   public mutating func set(_ value: Wrapped) {
     state = .value(value)
   }
@@ -125,7 +127,8 @@ extension AsyncMagicalCollection {
 
 extension AsyncMagical where Wrapped: AsyncMagicalCollection {
   /// How many objects there are, with those that cannot be shown. Asks the database at once, on the caller's thread.
-  /// - Throws: ``MagicDataError`` with `failed` if the database is closed, `notADatabase` if the file is damaged; in memory also `busy`, while others write.
+  /// - Throws: ``MagicDataError`` with `failed` if the database is closed, `notADatabase` if the file is damaged; in memory
+  ///   also `busy`, while others write.
   public var count: Int {
     get throws {
       switch state {

@@ -1,11 +1,12 @@
 internal import GRDB
 internal import MagicJournal
 
-/// The objects that hold an object, each once, in the order of their z indexes: what the database holds when it is asked, which is not
-/// what an open transaction has changed. They come some hundred at a time, each part as of its own moment.
+/// The objects that hold an object, each once, in the order of their z indexes: what the database holds when it is asked, which
+/// is not what an open transaction has changed. They come some hundred at a time, each part as of its own moment.
 public struct AsyncReverseMagicSet<Element: MagicObject>: AsyncSequence, ExpressibleByArrayLiteral {
   private enum Source {
-    /// Of the object that an instance is when the set is asked: one that was rolled back never was, and another may be in its place.
+    /// Of the object that an instance is when the set is asked: one that was rolled back never was, and another may be in its
+    /// place.
     case stored(PropertySlot, PartialKeyPath<Element>)
     case listed([Element])
   }
@@ -21,9 +22,9 @@ public struct AsyncReverseMagicSet<Element: MagicObject>: AsyncSequence, Express
     source = .listed(elements)
   }
 
-  /// How many objects hold it. Asks the database at once, on the caller's thread; 0 if it is no longer open or cannot be read, where
-  /// the sequence throws. One with a value that cannot be read counts, and is not in the sequence. In memory it sees what an open transaction has written,
-  /// and waits while another thread is within a blocking one.
+  /// How many objects hold it. Asks the database at once, on the caller's thread; 0 if it is no longer open or cannot be read,
+  /// where the sequence throws. One with a value that cannot be read counts, and is not in the sequence. In memory it sees what
+  /// an open transaction has written, and waits while another thread is within a blocking one.
   ///
   /// - Complexity: O(*n*) in the owners, whatever the size of their table.
   public var count: Int {

@@ -2,8 +2,8 @@ public import MagicJournal
 
 /// A set of objects that an object holds.
 ///
-/// Two members are the same object if they share their values, or if both are saved in one database under one z index. An object that is
-/// the same as a member takes its place; what is not saved yet and shares its values with no member is added.
+/// Two members are the same object if they share their values, or if both are saved in one database under one z index. An
+/// object that is the same as a member takes its place; what is not saved yet and shares its values with no member is added.
 public struct MagicalSet<Element: MagicObject>: Magical {
   private var elements: [Element] = []
   /// Copies share it until one of them changes.
@@ -19,7 +19,8 @@ public struct MagicalSet<Element: MagicObject>: Magical {
 
   /// Adds an object, or puts it in the place of the member that it is the same as.
   ///
-  /// - Complexity: O(1) on average for an object that shares its values with a member, or for a set of saved objects; for another saved one O(the members that were not saved when they came).
+  /// - Complexity: O(1) on average for an object that shares its values with a member, or for a set of saved objects; for
+  ///   another saved one O(the members that were not saved when they came).
   /// - Returns: whether it was added.
   @discardableResult
   public mutating func insert(_ element: Element) -> Bool {
@@ -35,7 +36,8 @@ public struct MagicalSet<Element: MagicObject>: Magical {
     return true
   }
 
-  /// Takes an object out of the set; it stays in the database. So do other members that are the same by now: a save may have made them one object.
+  /// Takes an object out of the set; it stays in the database. So do other members that are the same by now: a save may have
+  /// made them one object.
   ///
   /// - Complexity: O(*n*).
   /// - Returns: the member that was the same object; `nil` if there was none.
@@ -114,7 +116,8 @@ struct Member {
     identity != nil && identity == other.identity || saved != nil && saved == other.saved
   }
 
-  /// Once it is saved. With another primary value it is meant as another object. Of two databases' objects the z indexes mean nothing to each other.
+  /// Once it is saved. With another primary value it is meant as another object. Of two databases' objects the z indexes mean
+  /// nothing to each other.
   var saved: SavedMember? {
     guard let record = part?.record, instance.map({ (try? $0.isAsRecorded()) ?? false }) ?? true else { return nil }
     return SavedMember(database: record.database, zIndex: record.place.zIndex)
@@ -125,7 +128,8 @@ struct SavedMember: Hashable {
   let database: Identifier
   let zIndex: Int64
 
-  /// How many instances are another object than they were: with another primary value, in another database, or saved again after a remove.
+  /// How many instances are another object than they were: with another primary value, in another database, or saved again
+  /// after a remove.
   static let moves = Locked(0)
 }
 
@@ -150,7 +154,8 @@ private final class MemberIndex {
       return places?.find(member)
     }
     if Member(elements[place]).isSame(as: member) { return place }
-    // It was another one's, which has given way, and whose memory may be this one's by now; or a rollback has taken its z index back.
+    // It was another one's, which has given way, and whose memory may be this one's by now; or a rollback has taken its z index
+    // back.
     build(elements)
     return places?.find(member)
   }

@@ -1,8 +1,8 @@
 internal import GRDB
 internal import MagicJournal
 
-/// Where a property that holds objects is in a database. That can be asked of a type of which the database does not have all properties yet, so that who may not write does not have to
-/// make them.
+/// Where a property that holds objects is in a database. That can be asked of a type of which the database does not have all
+/// properties yet, so that who may not write does not have to make them.
 struct RelationPlace {
   let type: StoredType
   let field: Int

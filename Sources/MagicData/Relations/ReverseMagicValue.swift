@@ -10,7 +10,8 @@ public struct ReverseMagicValue<Owner: MagicObject> {
   let property: PropertySlot
   private let relation: PartialKeyPath<Owner>
 
-  /// - Parameter relation: the owner's property, as one object, a ``MagicalSet``, an array, a dictionary, or an ``AsyncMagical`` of one.
+  /// - Parameter relation: the owner's property, as one object, a ``MagicalSet``, an array, a dictionary, or an
+  ///   ``AsyncMagical`` of one.
   public init<Value: Magical>(
     _ relation: KeyPath<Owner, MagicValue<Value>>, _ file: StaticString = #fileID, _ line: UInt32 = #line,
     _ column: UInt32 = #column, _ type: StaticString = #function
@@ -28,7 +29,8 @@ public struct ReverseMagicValue<Owner: MagicObject> {
     self.relation = relation
   }
 
-  /// The owners of the object as which the instance was fetched or saved last, whatever primary value it has by now. None for one that was neither saved nor fetched.
+  /// The owners of the object as which the instance was fetched or saved last, whatever primary value it has by now. None for
+  /// one that was neither saved nor fetched.
   public var wrappedValue: AsyncReverseMagicSet<Owner> {
     AsyncReverseMagicSet(property, relation)
   }

@@ -1,5 +1,5 @@
-/// Which row of a fetch is at a z index. These count up, so they need no hash that nobody can foresee: it would take longer than all else
-/// that a look-up does, and each member of a relation is looked up several times.
+/// Which row of a fetch is at a z index. These count up, so they need no hash that nobody can foresee: it would take longer
+/// than all else that a look-up does, and each member of a relation is looked up several times.
 struct RowsByZIndex: Sendable {
   /// Free where there is no row; as many as a power of two, and half of them free at least.
   private var slots: [(zIndex: Int64, row: Int)] = []

@@ -1,4 +1,4 @@
-internal import COpening
+internal import CPlatform
 
 /// Where a wrapper was made: at its property's declaration, for all but a few.
 struct Place: Hashable {
@@ -39,16 +39,20 @@ struct Place: Hashable {
 
 /// How the wrappers of one instance find their common storage.
 ///
-/// Before the first line of an `init` runs, all wrappers of an instance are made in the order of their declaration, and only default values are evaluated in between. A struct's
-/// memberwise `init` has another order: its caller makes the wrappers that are declared without a value, and after them its body makes the others. So once a type's layout is known,
-/// the wrapper at the place that comes first in one of the two opens a storage for all, and each that comes at the next expected place takes that one's slot.
+/// Before the first line of an `init` runs, all wrappers of an instance are made in the order of their declaration, and only
+/// default values are evaluated in between. A struct's memberwise `init` has another order: its caller makes the wrappers that
+/// are declared without a value, and after them its body makes the others. So once a type's layout is known, the wrapper at the
+/// place that comes first in one of the two opens a storage for all, and each that comes at the next expected place takes that
+/// one's slot.
 ///
-/// Why this is sound whatever the program does: a slot is given once. Each wrapper reads and writes its own slot of its own storage, and
-/// what an instance knows of the database is read from its first wrapper's storage, where that wrapper's slot is the first of an instance (`Storage.isFirst`): that wrapper opened it
-/// itself or joined those that were made for it, or a fetch has put it there. A wrapper that does not find the others (made before the layout was known, by an explicit `MagicValue(…)`, in a
-/// delegating `init`, by a macro) has a storage of its own: that costs an allocation, and nothing else. One that finds another instance's, which never got one for that slot, shares memory with
-/// that and nothing else: what several slots have in common is behind a lock (`Storage.rest`). A storage that is never filled waits on its thread until the type is made again, others push
-/// it out, or the thread ends.
+/// Why this is sound whatever the program does: a slot is given once. Each wrapper reads and writes its own slot of its own
+/// storage, and what an instance knows of the database is read from its first wrapper's storage, where that wrapper's slot is
+/// the first of an instance (`Storage.isFirst`): that wrapper opened it itself or joined those that were made for it, or a
+/// fetch has put it there. A wrapper that does not find the others (made before the layout was known, by an explicit
+/// `MagicValue(…)`, in a delegating `init`, by a macro) has a storage of its own: that costs an allocation, and nothing else.
+/// One that finds another instance's, which never got one for that slot, shares memory with that and nothing else: what several
+/// slots have in common is behind a lock (`Storage.rest`). A storage that is never filled waits on its thread until the type is
+/// made again, others push it out, or the thread ends.
 enum Opening {
   /// A slot for a wrapper that is being made.
   static func slot(at place: Place) -> (storage: Storage, slot: Int32) {
@@ -124,8 +128,8 @@ extension UnsafeMutablePointer<COpenings> {
     UnsafeMutableRawPointer(self).assumingMemoryBound(to: COpening.self) + Int(pointee.depth - 1)
   }
 
-  /// A release may be the last one, and what goes with it the app's own, which may make objects: so each is off the stack before, and what takes its place
-  /// on it.
+  /// A release may be the last one, and what goes with it the app's own, which may make objects: so each is off the stack
+  /// before, and what takes its place on it.
   fileprivate func takeOldest() -> Unmanaged<Storage> {
     let stack = UnsafeMutableRawPointer(self).assumingMemoryBound(to: COpening.self)
     let oldest = Unmanaged<Storage>.fromOpaque(stack[0].storage)

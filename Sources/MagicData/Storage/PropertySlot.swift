@@ -17,7 +17,8 @@ internal import MagicJournal
   /// The instance whose property it is.
   var part: Storage.Part { storage.part(of: index) }
 
-  /// The value, if a slot holds it as it is. This much is done where the caller is: a call of generic code takes many times as long.
+  /// The value, if a slot holds it as it is. This much is done where the caller is: a call of generic code takes many times as
+  /// long.
   @inlinable func scalar<Wrapped>(_: Wrapped.Type) -> Wrapped? {
     // The types are the same, so the bits are.
     switch storage.properties[Int(slot)].slot {
@@ -50,7 +51,8 @@ internal import MagicJournal
     guard slot.hasValue else { return slot.isUnset ? "unset" : "nil" }
     guard !type.magicKind.isRelation, type.magicKind != .asset else { return "\(type)" }
     if type.magicKind == .coded {
-      // In JSON an object is its z index, which leads nowhere back. What cannot be encoded has no text; who saves it is told why.
+      // In JSON an object is its z index, which leads nowhere back. What cannot be encoded has no text; who saves it is told
+      // why.
       guard case .held(let held) = slot, case .coded(let text)? = try? (held.changedInPlace() ?? held).encoded() else {
         return "\(type)"
       }

@@ -35,7 +35,8 @@ struct Record {
   /// Of an object that no primary value names.
   var birth: Birth? { bits.named == Record.unnamed ? nil : bits.named }
 
-  /// Without a byte that says whether there is one: each fetched object has a record. No object is born in the transaction before the first.
+  /// Without a byte that says whether there is one: each fetched object has a record. No object is born in the transaction
+  /// before the first.
   static var unnamed: Birth { Birth(transaction: TransactionName(stamp: .earliest, tag: 0), ordinal: 0) }
 
   /// What names the object.
@@ -59,7 +60,8 @@ struct Record {
   }
 }
 
-/// An object with a number from the database whose instance was removed: saved again, it is that object, whatever number it has by then.
+/// An object with a number from the database whose instance was removed: saved again, it is that object, whatever number it has
+/// by then.
 final class RemovedNumber: Sendable {
   let database: Identifier
   let birth: Birth

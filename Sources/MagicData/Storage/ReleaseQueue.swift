@@ -1,4 +1,4 @@
-internal import COpening
+internal import CPlatform
 
 /// Lets go of a chain of instances, each held by the one before, one by one: one within the other would overflow the stack.
 ///

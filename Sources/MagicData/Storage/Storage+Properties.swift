@@ -6,8 +6,8 @@ extension Storage {
     notePut(at: slot)
   }
 
-  /// What a row holds of a property, of an instance that knew nothing of the database: the value is moved out of the row. `false` if it is none as which
-  /// the property's type is kept.
+  /// What a row holds of a property, of an instance that knew nothing of the database: the value is moved out of the row.
+  /// `false` if it is none as which the property's type is kept.
   func take(_ index: Int, of row: Storage, at slot: Int, as codec: Codec) -> Bool {
     assert(row.header.room == 1, "what this one had before goes into the row, whose part might be trivial in a shared storage")
     let (property, stored) = (properties + slot, row.properties + index)

@@ -1,9 +1,11 @@
 internal import MagicJournal
 
-/// The memory of instances' properties: one for all properties of an instance where the wrappers found each other (`Opening`), else one for each; of instances that were
-/// read one after the other, one for some of them (`InstanceBuffer`), since to allocate one for each and to let go of it takes longer than to fill it.
+/// The memory of instances' properties: one for all properties of an instance where the wrappers found each other (`Opening`),
+/// else one for each; of instances that were read one after the other, one for some of them (`InstanceBuffer`), since to
+/// allocate one for each and to let go of it takes longer than to fill it.
 ///
-/// Copies of an instance share its part. That belongs to the instance's owner and is touched by nobody else, but that the last of all owners lets go of all parts.
+/// Copies of an instance share its part. That belongs to the instance's owner and is touched by nobody else, but that the last
+/// of all owners lets go of all parts.
 @usableFromInline final class Storage: ManagedBuffer<Storage.Header, Storage.Property> {
   @usableFromInline struct Header {
     /// For who reads what was never set.
@@ -22,15 +24,16 @@ internal import MagicJournal
   }
 
   /// What is known of an instance beside its properties; behind the properties of all.
-  // In an order that leaves no gaps. Of bits alone, it is made where it stands, and goes with its memory; with references in it Swift would copy it there and destroy
-  // it again. So it holds by hand what it refers to.
+  // In an order that leaves no gaps. Of bits alone, it is made where it stands, and goes with its memory; with references in it
+  // Swift would copy it there and destroy it again. So it holds by hand what it refers to.
   fileprivate struct Head {
     var keeper: Unmanaged<Store>?
     var rest: Unmanaged<Rest>?
     var record: Record.Bits?
     /// Of the save that began last.
     var mark: UInt8 = 0
-    /// Whether no property holds anything that has to be let go of: then they go with their memory. Whoever puts a value into a slot says that this is over.
+    /// Whether no property holds anything that has to be let go of: then they go with their memory. Whoever puts a value into a
+    /// slot says that this is over.
     var isTrivial: Bool
     // In one byte: a fourth one would leave a gap before the run.
     private var lost: UInt8 = 0

@@ -9,7 +9,8 @@ public final class MagicTransaction {
   var scope: Scope { get throws { try place.scope } }
   var store: Store { place.open.store }
 
-  /// Adds or updates an object; see ``MagicData/update(_:)``. If it throws, nothing of it is stored, and the transaction can go on.
+  /// Adds or updates an object; see ``MagicData/update(_:)``. If it throws, nothing of it is stored, and the transaction can go
+  /// on.
   @discardableResult
   public nonisolated(nonsending) func update<Object: MagicObject>(_ object: Object) async throws -> Int {
     try await place.scope.update(object)
@@ -28,7 +29,8 @@ public final class MagicTransaction {
     try await place.scope.remove(object)
   }
 
-  /// Removes many objects; see ``MagicData/remove(contentsOf:progress:)``. If it throws, none is removed, and the transaction can go on.
+  /// Removes many objects; see ``MagicData/remove(contentsOf:progress:)``. If it throws, none is removed, and the transaction
+  /// can go on.
   public nonisolated(nonsending) func remove<Object: MagicObject>(
     contentsOf objects: some Sequence<Object>, progress: ((_ removed: Int) -> Void)? = nil
   ) async throws {
@@ -61,8 +63,9 @@ public final class MagicTransaction {
     try await place.scope.has(of: Object.self, primary)
   }
 
-  /// A transaction within this one: if `body` throws, what it did is undone, and this transaction can go on. If it ends while a call within it is under way,
-  /// that is refused, or, if it is writing just then, the whole transaction is rolled back, with the error `transaction`.
+  /// A transaction within this one: if `body` throws, what it did is undone, and this transaction can go on. If it ends while a
+  /// call within it is under way, that is refused, or, if it is writing just then, the whole transaction is rolled back, with
+  /// the error `transaction`.
   @discardableResult
   public nonisolated(nonsending) func transaction<Result>(
     _ body: nonisolated(nonsending) (MagicTransaction) async throws -> Result
@@ -77,8 +80,8 @@ extension MagicTransaction {
   nonisolated(nonsending) func updateWhole<Object: MagicObject>(
     _ objects: some Sequence<Object>, _ progress: ((_ saved: Int) -> Void)?
   ) async throws {
-    var parts = Parts(objects, first: try SaveLine.first(of: Object.self))
-    var line = SaveLine(place.innermost)
+    var parts = Parts(objects, first: try SavePipeline.first(of: Object.self))
+    var line = SavePipeline(place.innermost)
     do {
       while let part = parts.next() {
         try await line.save(part)

@@ -1,4 +1,5 @@
-/// A change of objects in its three parts, so that it is written once, for those who await the database and for those who block.
+/// A change of objects in its three parts, so that it is written once, for those who await the database and for those who
+/// block.
 ///
 /// To make one is the first part: it takes from the instances, on their owner's side, what is to be written.
 struct ObjectWrite<Done: Sendable, Result> {

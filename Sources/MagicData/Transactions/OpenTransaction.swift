@@ -28,7 +28,8 @@ final class OpenTransaction {
       waiting = []
     }
   }
-  /// Whether a nested one ended while a call within it was under way: what the database holds is not known then, and nothing of it is kept.
+  /// Whether a nested one ended while a call within it was under way: what the database holds is not known then, and nothing of
+  /// it is kept.
   private var isBroken = false
   /// Who waits for the access that is under way.
   private var waiting: [CheckedContinuation<Void, Never>] = []
@@ -66,8 +67,8 @@ final class OpenTransaction {
     return result
   }
 
-  /// A change that goes on while its caller does something else: nobody uses the transaction until it has been taken. What it leaves if it throws is undone by
-  /// whoever asks.
+  /// A change that goes on while its caller does something else: nobody uses the transaction until it has been taken. What it
+  /// leaves if it throws is undone by whoever asks.
   func start<Result: Sendable>(
     _ body: @Sendable @escaping (inout LocalTransaction) throws -> Result
   ) throws -> Task<(Result, LocalTransaction.Progress), any Error> {

@@ -6,8 +6,9 @@ enum Scope {
   case database(Store)
   /// The same, for a fetch that is to know where the journal was.
   case observed(Store, PositionNote)
-  /// - Parameter isPart: of a call that undoes all that it did if any of it fails: then what it is made of has no savepoints of its own. SQLite
-  ///   copies into a file what each page was before a savepoint's first change of it, and the parts of a large call change the same pages.
+  /// - Parameter isPart: of a call that undoes all that it did if any of it fails: then what it is made of has no savepoints of
+  ///   its own. SQLite copies into a file what each page was before a savepoint's first change of it, and the parts of a large
+  ///   call change the same pages.
   case transaction(TransactionPlace, isPart: Bool = false)
 
   var store: Store {
@@ -17,8 +18,8 @@ enum Scope {
     }
   }
 
-  /// Runs `body` while nobody else of this process writes, so that what an instance holds and what the database holds stay told apart:
-  /// of two saves of one instance, the second sees what the first stored.
+  /// Runs `body` while nobody else of this process writes, so that what an instance holds and what the database holds stay told
+  /// apart: of two saves of one instance, the second sees what the first stored.
   nonisolated(nonsending) func exclusively<Result>(
     _ body: nonisolated(nonsending) () async throws -> Result
   ) async throws -> Result {
@@ -60,8 +61,8 @@ enum Scope {
   /// Of a transaction; one of the whole database is held off.
   private var changes: Int? { if case .transaction(let place, _) = self { place.open.changes } else { nil } }
 
-  // Something has to follow the read within each of these: else Swift 6.3's optimizer takes the way back to the caller's actor for one that nobody needs
-  // (`IsolationTests`).
+  // Something has to follow the read within each of these: else Swift 6.3's optimizer takes the way back to the caller's actor
+  // for one that nobody needs (`IsolationTests`).
 
   /// What mostly takes little, and may take long.
   ///
@@ -69,7 +70,7 @@ enum Scope {
   ///   - isOneStatement: then it sees one moment by itself.
   ///   - pace: of reads like this one, if it is known.
   nonisolated(nonsending) func read<Result: Sendable>(
-    isOneStatement: Bool = false, pace: Pace? = nil, _ body: @Sendable @escaping (Connection) throws -> Result
+    isOneStatement: Bool = false, pace: SlowReadFlag? = nil, _ body: @Sendable @escaping (Connection) throws -> Result
   ) async throws -> Result {
     let result: Result
     switch self {

@@ -1,4 +1,5 @@
-/// A plain value of the app's, a struct for one, that is kept as objects of a model: what is fetched as such values can cross to any task.
+/// A plain value of the app's, a struct for one, that is kept as objects of a model: what is fetched as such values can cross
+/// to any task.
 ///
 /// ```swift
 /// struct Cat: MagicConvertible {
@@ -27,7 +28,7 @@ public protocol MagicConvertible: Sendable {
   /// Reads a fetched object. An error that it throws ends the fetch.
   init(_ model: Model) throws
 
-  /// Makes an instance with all of the value. Assign every property after its `init()`, also those that are `nil`: one that is not assigned, or that a memberwise or
-  /// delegating `init` gives its default, leaves what is stored as it is.
+  /// Makes an instance with all of the value. Assign every property after its `init()`, also those that are `nil`: one that is
+  /// not assigned, or that a memberwise or delegating `init` gives its default, leaves what is stored as it is.
   func makeModel() throws -> Model
 }

@@ -15,8 +15,8 @@ public struct MagicValues<Converted: MagicConvertible>: Sendable {
 
   // MARK: Fetches
 
-  /// All values, in the order of their objects' z indexes or of a property of the model; see ``MagicData/object(of:)`` for those that are not
-  /// among them.
+  /// All values, in the order of their objects' z indexes or of a property of the model; see ``MagicData/object(of:)`` for
+  /// those that are not among them.
   ///
   /// - Parameter limit: the first so many.
   /// - Throws: as ``MagicQuery/all()``; what a conversion throws.
@@ -56,8 +56,8 @@ public struct MagicValues<Converted: MagicConvertible>: Sendable {
   }
 
   /// The value whose object has a primary value; `nil` if there is none.
-  /// - Throws: ``MagicDataError`` with `value` if a stored value cannot be read as its property's type, `model` if the model has no primary value or one of another
-  ///   kind; else as ``MagicData/object(of:)``; what the conversion throws.
+  /// - Throws: ``MagicDataError`` with `value` if a stored value cannot be read as its property's type, `model` if the model
+  ///   has no primary value or one of another kind; else as ``MagicData/object(of:)``; what the conversion throws.
   @concurrent public func fetch(primary: some MagicalPrimary) async throws -> Converted? {
     guard let found = try await scope.find(Converted.Model.self, primary) else { return nil }
     return try Converted(scope.object(Converted.Model.self, found))
@@ -130,8 +130,8 @@ public struct MagicValues<Converted: MagicConvertible>: Sendable {
 
   // MARK: Changes
 
-  /// Adds an object with a value, or updates the one with its primary value: what differs is written. Without a primary value in the model, and
-  /// where `makeModel()` leaves a number to the database, each save adds an object.
+  /// Adds an object with a value, or updates the one with its primary value: what differs is written. Without a primary value
+  /// in the model, and where `makeModel()` leaves a number to the database, each save adds an object.
   ///
   /// - Returns: the object's z index.
   /// - Throws: as ``MagicData/update(_:)``; what `makeModel()` throws.
@@ -147,8 +147,8 @@ public struct MagicValues<Converted: MagicConvertible>: Sendable {
   }
 
   /// Removes the object with a value's primary value.
-  /// - Throws: ``MagicDataError`` with `notSaved` if there was never such an object here, `model` if the model has no primary value; else as
-  ///   ``MagicData/remove(_:)``; what `makeModel()` throws.
+  /// - Throws: ``MagicDataError`` with `notSaved` if there was never such an object here, `model` if the model has no primary
+  ///   value; else as ``MagicData/remove(_:)``; what `makeModel()` throws.
   @concurrent public func delete(_ value: Converted) async throws {
     guard Converted.Model.hasPrimaryValue else {
       throw MagicDataError(

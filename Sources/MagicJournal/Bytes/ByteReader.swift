@@ -1,6 +1,6 @@
-/// Takes the primitives of Protocol/values.md from bytes that nobody vouches for.
+/// Decodes the primitives of Protocol/values.md from untrusted bytes.
 ///
-/// Nothing is allocated for a length before the bytes that it counts are known to be there.
+/// Allocates nothing for a length until the bytes that it counts are known to be there.
 package struct ByteReader: Sendable {
   private let bytes: [UInt8]
   private let end: Int
@@ -10,7 +10,7 @@ package struct ByteReader: Sendable {
     self.init(bytes, 0..<bytes.count)
   }
 
-  /// Of some of the bytes; offsets are those of the whole.
+  /// Reads `range` alone; offsets count from the start of `bytes`.
   package init(_ bytes: [UInt8], _ range: Range<Int>) {
     self.bytes = bytes
     self.offset = range.lowerBound
@@ -28,7 +28,7 @@ package struct ByteReader: Sendable {
     damaged(message, at: offset)
   }
 
-  /// For who has read on: a copy of a reader would cost more than the place where it stood.
+  /// An error at an earlier offset: to remember an offset is cheaper than to copy the reader.
   package func damaged(_ message: String, at offset: Int) -> JournalError {
     JournalError(.damaged, message, offset: offset)
   }
@@ -132,7 +132,7 @@ package struct ByteReader: Sendable {
     return range
   }
 
-  /// All the bytes, of which offsets tell.
+  /// Gives access to all the bytes, to which offsets refer.
   package func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result { bytes.withUnsafeBytes(body) }
 
   /// A reader of the next block alone; offsets stay those of the whole.
@@ -140,7 +140,7 @@ package struct ByteReader: Sendable {
     ByteReader(bytes, try passBlock())
   }
 
-  /// The same as far as there are bytes.
+  /// Like `stream()`, but a stream that is cut short ends where the bytes do.
   package mutating func streamPrefix() -> ByteReader {
     let start = self
     guard let count = try? varint() else {

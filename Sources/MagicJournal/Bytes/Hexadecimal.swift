@@ -39,7 +39,7 @@ extension UInt64 {
     self = number
   }
 
-  /// Of 16 among others.
+  /// Reads 16 digits from `start` on.
   fileprivate init?(of digits: UnsafeBufferPointer<UInt8>, from start: Int) {
     var number: UInt64 = 0
     for index in start..<start + 16 {
@@ -63,12 +63,12 @@ extension Identifier {
     self.init(halves.0, halves.1)
   }
 
-  /// Whether it is among those that are meant by their first digits, in either case.
+  /// Whether it begins with these digits, in either case.
   package func begins(with digits: String) -> Bool { description.hasPrefix(digits.lowercased()) }
 }
 
 extension StringProtocol {
-  /// Its bytes where they stand, mostly: names of files and acknowledgements are many.
+  /// Its UTF-8, without a copy if possible: there are many names of files and acknowledgements.
   fileprivate func withDigits<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
     utf8.withContiguousStorageIfAvailable(body) ?? Array(utf8).withUnsafeBufferPointer(body)
   }

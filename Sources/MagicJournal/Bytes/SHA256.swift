@@ -92,8 +92,8 @@ package struct SHA256: Sendable {
     state = SHA256.state(state, after: bytes, start)
   }
 
-  /// Shifts that look at nothing, and words by their addresses: what is not optimized, as tests are not, takes a tenth of the time so. Eight rounds in a row, after which
-  /// all eight words are where they were before: so none has to be moved on with each.
+  /// Unchecked shifts and raw pointers: an unoptimized build, as in tests, takes a tenth of the time. Eight rounds are
+  /// unrolled, after which all eight words are back in their places, so that none is moved between rounds.
   private static func state(_ before: State, after bytes: UnsafeRawBufferPointer, _ start: Int) -> State {
     constants.withUnsafeBufferPointer { k in
       withUnsafeTemporaryAllocation(of: UInt32.self, capacity: 64) { words in

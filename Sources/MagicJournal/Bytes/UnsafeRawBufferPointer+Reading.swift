@@ -1,4 +1,5 @@
-/// Reads what a `ByteWriter` of this program has just written, or what a `ByteReader` has passed over: nothing of it can be damaged.
+/// Reads what a `ByteWriter` of this program has just written, or what a `ByteReader` has passed over: nothing of it can be
+/// damaged.
 extension UnsafeRawBufferPointer {
   @inlinable package func varint(_ position: inout Int) -> UInt64 {
     var (number, shift): (UInt64, UInt64) = (0, 0)
@@ -24,7 +25,7 @@ extension UnsafeRawBufferPointer {
 }
 
 extension UnsafeRawBufferPointer {
-  /// One in bytes that nobody vouches for, as `ByteReader.varint` finds it; `nil` if there is none before `end`.
+  /// A varint in untrusted bytes, checked as `ByteReader.varint` does; `nil` if there is no valid one before `end`.
   @inlinable package func varint(_ position: inout Int, before end: Int) -> UInt64? {
     var (number, shift): (UInt64, UInt64) = (0, 0)
     while position < end {
@@ -65,7 +66,8 @@ extension UnsafeRawBufferPointer {
       high |= UInt64(self[offset])
       offset += 1
     }
-    // Mostly there is ASCII alone. To decode the rest, and to see whether that has repaired anything, takes half of what `String(validating:as:)` does.
+    // Mostly there is ASCII alone. To decode the rest, and to see whether that has repaired anything, takes half of what
+    // `String(validating:as:)` does.
     guard high & 0x8080_8080_8080_8080 != 0 else { return true }
     var text = String(decoding: self, as: UTF8.self)
     return text.withUTF8 { UnsafeRawBufferPointer($0).hasSameBytes(as: self) }
@@ -82,7 +84,7 @@ extension String {
   }
 }
 
-/// Writes where room was made for all that comes.
+/// Writes into a buffer that is known to be large enough.
 extension UnsafeMutableRawBufferPointer {
   @inlinable package func put(_ value: UInt64, _ position: inout Int) {  // V-2
     var rest = value

@@ -16,10 +16,11 @@ package enum Zlib {
   /// How far back a match may lie: what a block knows of the one before it, so that next to nothing is lost by the cut.
   private static let window = 1 << 15
 
-  /// One at a time has threads beside his own: they are those on which tasks run, and several together would leave none to these.
+  /// One caller at a time uses other threads: tasks run on them, and several callers would leave none to these.
   private static let turn = DispatchSemaphore(value: 1)
 
-  /// A long stream is packed on as many threads as there are, or on this one while another has those, into the same bytes however many these are.
+  /// A long stream is packed on as many threads as there are, or on this one while another has those, into the same bytes
+  /// however many these are.
   package static func deflate(_ bytes: [UInt8]) throws(JournalError) -> [UInt8] {
     let blocks = stride(from: 0, to: max(bytes.count, 1), by: block).map { $0..<min($0 + block, bytes.count) }
     let packed = bytes.withUnsafeBufferPointer { bytes in
@@ -94,7 +95,8 @@ package enum Zlib {
     return bytes
   }
 
-  /// Memory of a large body comes in pages of 2 MiB where the system has such: to fault it in by 4 KiB takes a third of the time that zlib takes to fill it.
+  /// Memory of a large body comes in pages of 2 MiB where the system has such: to fault it in by 4 KiB takes a third of the
+  /// time that zlib takes to fill it.
   private static func preferLargePages(_ memory: UnsafeMutableRawBufferPointer) {
     #if os(Linux)
       guard let start = memory.baseAddress, memory.count >= 1 << 22 else { return }

@@ -1,4 +1,5 @@
-/// What of an object's entries stays when what they superseded goes (K-2). Entries are shown to it one by one, in any order; what it keeps folds to the same.
+/// What of an object's entries stays when what they superseded goes (K-2). Entries are shown to it one by one, in any order;
+/// what it keeps folds to the same.
 package struct KeptEntries {
   private let state: ObjectState
   /// Writes that an entry has still to be kept for.
@@ -8,7 +9,7 @@ package struct KeptEntries {
   private var needsRemove = true
   private var needsPurge = true
   private var needsClaim = true
-  /// Of those that an entry has still to be kept for.
+  /// The bases of revivals for which no entry has been kept yet.
   private var revivals: Set<ObjectState.Base> = []
 
   /// - Parameters:

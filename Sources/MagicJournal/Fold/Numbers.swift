@@ -74,11 +74,12 @@ package struct Claim: Sendable, Hashable {
 }
 
 extension Birth {
-  /// Of its own, for an object that has lost its claim: each is the next attempt if those before are taken (M-17).
+  /// The numbers to try, in this order, for an object that has lost its claim (M-17).
   package var ownNumbers: OwnNumbers { OwnNumbers(self) }
 }
 
-/// Without an end. Each is of the hash of what the one before is of, and a zero more; however many a file makes others take, each costs the same.
+/// Endless. Each number is a hash of what the one before hashed and one more zero byte, so that each costs the same
+/// however many are taken.
 package struct OwnNumbers: Sequence, IteratorProtocol {
   private var hash = SHA256()
 

@@ -152,7 +152,8 @@ package struct ObjectState: Sendable, Equatable {
     return updated > removed
   }
 
-  /// All that is not void: the value of each name, and each element of each field, taken out or not. Rising by field, then by bytes.
+  /// All that is not void: the value of each name, and each element of each field, taken out or not. Rising by field, then by
+  /// bytes.
   package var values: [Write] {
     let values = writes.values.filter(isValid)
     guard !elements.isEmpty else { return values.sorted { $0.field < $1.field } }
@@ -165,8 +166,8 @@ package struct ObjectState: Sendable, Equatable {
     return all.map(\.write)
   }
 
-  /// What a table shows, and a revival carries (J-9): of each name the field that was written last (M-14), with its value or with
-  /// all elements that are in. Rising by field.
+  /// What a table shows, and a revival carries (J-9): of each name the field that was written last (M-14), with its value or
+  /// with all elements that are in. Rising by field.
   package var row: [FieldValue] {
     guard !elements.isEmpty else { return values.map { FieldValue(field: $0.field, value: $0.value) } }
     var row: [FieldValue] = []
@@ -185,8 +186,9 @@ package struct ObjectState: Sendable, Equatable {
   /// Whether what a purge made void is void still: nobody has written the object whole since.
   package var isPurged: Bool { purge.map { purge in revival.map { purge.stamp > $0.stamp } ?? true } ?? false }
 
-  /// What is void by a purge alone, and nobody has written since (K-24), as fields of one entry or, where that is much, of several; each has elements of its own. As values
-  /// of a purge all have one version, so of the fields of one name that one alone is among them which shows with these.
+  /// What is void by a purge alone, and nobody has written since (K-24), as fields of one entry or, where that is much, of
+  /// several; each has elements of its own. As values of a purge all have one version, so of the fields of one name that one
+  /// alone is among them which shows with these.
   package func purged(of type: TypeSchema) -> [[FieldValue]] {
     guard isPurged else { return [] }
     func isGivenUp(_ write: Write) -> Bool { !isValid(write) && revival.map { write.version.stamp > $0.stamp } ?? true }

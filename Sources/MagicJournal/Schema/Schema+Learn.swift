@@ -16,7 +16,8 @@ package struct LearntType: Sendable {
 }
 
 extension Schema {
-  /// Adds what is not known yet; what is known keeps its index. Returns, for each type of `other`, where it and its fields are here.
+  /// Adds what is not known yet; what is known keeps its index. Returns, for each type of `other`, where it and its fields are
+  /// here.
   package mutating func learn(_ other: Schema) throws(JournalError) -> [LearntType] {
     var learnt: [LearntType] = []
     for type in other.types {

@@ -8,7 +8,7 @@ struct BodyWriter: Sendable {
   private var roots = Interned<ReplicaID>()
   private var shapes = Interned<SegmentShape>()
   private var columns = SegmentColumns<ByteWriter>()
-  /// Of the entry before: the next one is mostly like it.
+  /// The shape of the entry before; the next one mostly has the same.
   private var alike = Alike()
   /// The sizes of the transactions so far: when they pass `Limits.segmentCut`, it is time for the next body.
   private(set) var size = 0
@@ -104,7 +104,7 @@ private struct Alike: Sendable {
   /// Of the shape.
   private(set) var number = 0
 
-  /// Of no entry.
+  /// Fits no entry.
   init() {}
 
   init(type: Int, fields: [Int], shape: SegmentShape, order: [Int], number: Int) {
@@ -117,8 +117,9 @@ private struct Alike: Sendable {
   }
 }
 
-/// What a transaction's entries use of a schema, numbered in the order of use. Of a field the other kinds that it was ever stored in come along: an older app that
-/// knows no other than these finds its own in a data set that only newer ones have written to (H-24).
+/// What a transaction's entries use of a schema, numbered in the order of use. Of a field the other kinds that it was ever
+/// stored in come along: an older app that knows no other than these finds its own in a data set that only newer ones have
+/// written to (H-24).
 private struct SegmentSchema: Sendable {
   var schema = Schema()
   private var types: [Int: Int] = [:]

@@ -1,4 +1,4 @@
-/// A transaction of a segment, or a part of one, which was checked, and of whose entries nothing was made yet.
+/// A checked transaction of a segment, or a part of one, whose entries are not decoded yet.
 package struct EncodedTransaction: Sendable {
   /// Without entries.
   package let head: Transaction
@@ -12,7 +12,7 @@ package struct EncodedTransaction: Sendable {
   }
 }
 
-/// Entries where they stand in a body. Who only looks at them needs a few numbers for each, which cost less than what is made of them.
+/// Entries as they are encoded in a body. To inspect one takes a few numbers, which cost less than to decode it.
 package struct EncodedEntries: Sendable {
   private let body: [UInt8]
   private let transaction: TransactionName
@@ -21,10 +21,11 @@ package struct EncodedEntries: Sendable {
   /// The ordinal of the first one.
   private let first: Int
   package private(set) var count = 0
-  /// What the values that were made take: bytes of their encodings.
+  /// The length of the values that are decoded already (`relations`), as encoded.
   package private(set) var madeBytes = 0
-  /// Of one entry after the other: its type and operation, how many values it has, where its object's name begins, where its base does if it has one, and
-  /// each value's field and where that begins. (Shapes say some of this, but each is an array, which is counted when it is looked at.)
+  /// Of one entry after the other: its type and operation, how many values it has, where its object's name begins, where its
+  /// base does if it has one, and each value's field and where that begins. (Shapes say some of this, but each is an array,
+  /// which is counted when it is looked at.)
   private var places: [UInt32] = []
   /// Values that do not stand by themselves: a place has their index.
   private var relations: [Relation] = []
@@ -35,7 +36,7 @@ package struct EncodedEntries: Sendable {
     let offset: Int
   }
 
-  /// In a place, of which a body needs fewer bits: that a name is a birth, or a value is among `relations`.
+  /// A flag in a place, whose offset never needs this bit: the name is a birth, or the value is in `relations`.
   fileprivate static let mark: UInt32 = 1 << 31
 
   init(of transaction: TransactionName, in body: [UInt8], first: Int, atMost count: Int, isKept: Bool) {
@@ -43,7 +44,7 @@ package struct EncodedEntries: Sendable {
     places.reserveCapacity(10 * min(count, EncodedEntries.mostReserved))
   }
 
-  /// Memory is not asked for on the word of a body that is small and says that it has many.
+  /// The most entries that memory is reserved for: a small body may claim any number.
   static let mostReserved = 1 << 17
 
   /// - Parameter base: where it begins, of an entry that has one.

@@ -14,7 +14,7 @@ package struct Segment: Sendable, Equatable {
   package var name: String { Segment.name(of: transactions.lazy.map(\.name)) }
 }
 
-/// The same, checked, with nothing made of its entries yet: they take much less memory, and who takes them one by one needs many of them only as they stand.
+/// A checked segment whose entries are not decoded yet: they take much less memory, and many are never decoded at all.
 package struct EncodedSegment: Sendable {
   package let header: SegmentHeader
   package let schema: Schema

@@ -52,7 +52,8 @@ package struct SegmentReader: Sendable {
     try self.init(header, BodyReader(try Zlib.inflate(stored, to: header.bodyLength)))
   }
 
-  /// For those who look into a damaged file: its transactions as far as they go, with no check of what they say beyond their form.
+  /// For those who look into a damaged file: its transactions as far as they go, with no check of what they say beyond their
+  /// form.
   package init(salvaging bytes: [UInt8]) throws(JournalError) {
     let header = try SegmentHeader(bytes)
     let stored = bytes[SegmentHeader.length...].prefix(header.storedLength)
@@ -99,7 +100,8 @@ package struct SegmentReader: Sendable {
     return transaction
   }
 
-  /// Reads all that is still to come, and keeps nothing of it: where a body turns out to be damaged, what stands before is not to be believed either.
+  /// Reads all that is still to come, and keeps nothing of it: where a body turns out to be damaged, what stands before is not
+  /// to be believed either.
   package func checkRest() throws(JournalError) {
     var rest = self
     while try rest.nextEncoded(atMost: SegmentReader.atOnce) != nil {}

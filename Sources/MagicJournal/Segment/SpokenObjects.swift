@@ -14,7 +14,8 @@ struct SpokenObjects {
 
   mutating func insert(_ hash: UInt64) { if count > 1 { hashes.append(hash) } }
 
-  /// Whether two hashes are the same, or too close to tell: those that begin with the same bits are brought together, and then looked at.
+  /// Whether two hashes are the same, or too close to tell: those that begin with the same bits are brought together, and then
+  /// looked at.
   var haveTwins: Bool {
     guard hashes.count > 1 else { return false }
     let bits = max(0, Int.bitWidth - (hashes.count / SpokenObjects.atOnce).leadingZeroBitCount)

@@ -38,12 +38,13 @@ package struct NamedFrontier: Sendable, Equatable {
   /// The highest stamp at its ends: stamps of a replica rise.
   package var highest: Stamp? { ends.values.map(\.name.stamp).max() }
 
-  /// Takes the end of each replica that lies higher in another. Of two at one sequence, which is a fork, that of the higher name stays (K-20).
+  /// Takes the end of each replica that lies higher in another. Of two at one sequence, which is a fork, that of the higher
+  /// name stays (K-20).
   package mutating func raise(to other: NamedFrontier) {
     ends.merge(other.ends) { End.isLower($0, $1) ? $1 : $0 }
   }
 
-  /// The ends that stand for what is kept beside the higher of both, where these and another have an end at one sequence that are two transactions (K-20).
+  /// Where both have an end at one sequence, of two transactions: the lower end, under a branch id of its own (K-20).
   package func beside(_ other: NamedFrontier) -> NamedFrontier {
     beside(other) { own, others in
       guard own.sequence == others.sequence, own != others else { return nil }
@@ -51,7 +52,7 @@ package struct NamedFrontier: Sendable, Equatable {
     }
   }
 
-  /// The same where another's end is at a higher sequence, and may be of another branch.
+  /// Where the other's end is higher, and so may be on another branch: the own end, under a branch id of its own.
   package func below(_ other: NamedFrontier) -> NamedFrontier {
     beside(other) { own, others in own.sequence < others.sequence ? own : nil }
   }
@@ -65,7 +66,7 @@ package struct NamedFrontier: Sendable, Equatable {
     return beside
   }
 
-  /// Bytes for each replica (K-10).
+  /// The encoded length of one end (K-10).
   package static let endLength = 36
 
   package func encode(to writer: inout ByteWriter) {
@@ -83,7 +84,7 @@ package struct NamedFrontier: Sendable, Equatable {
     return writer.bytes
   }
 
-  /// As many replicas as the bytes are for.
+  /// Decodes `count` ends.
   package init(from reader: inout ByteReader, count: Int) throws(JournalError) {
     var last: ReplicaID?
     for _ in 0..<count {

@@ -1,7 +1,18 @@
-/// What names an object within its type, on every replica (J-6, J-7). One with an automatic number is named by its birth (J-26).
+/// What names an object within its type, on every replica (J-6, J-7). One with an automatic number is named by its birth
+/// (J-26).
 public enum ObjectKey: Hashable, Sendable {
   case primary(Value)
   case birth(Birth)
+}
+
+/// An object among those of all types; the type is an index into a schema.
+package struct TypedKey: Hashable, Sendable {
+  package let type: Int
+  package let key: ObjectKey
+
+  package init(type: Int, key: ObjectKey) {
+    (self.type, self.key) = (type, key)
+  }
 }
 
 extension ObjectKey {

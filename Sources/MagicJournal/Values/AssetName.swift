@@ -1,4 +1,5 @@
-/// What an asset is called for: the SHA-256 of its content as 64 lower-case digits and, if the app gave one, an extension (V-16).
+/// What an asset is called for: the SHA-256 of its content as 64 lower-case digits and, if the app gave one, an extension
+/// (V-16).
 package enum AssetName {
   /// `nil` if the extension is none that a name may have.
   package static func name(of content: UnsafeRawBufferPointer, pathExtension: String?) -> String? {

@@ -104,7 +104,8 @@ extension Value {
       }
     }
 
-    /// How many bytes one takes that stands in bytes that nobody vouches for; `nil` of what is none of these, or does not end before `end`.
+    /// How many bytes one takes that stands in bytes that nobody vouches for; `nil` of what is none of these, or does not end
+    /// before `end`.
     package static func length(_ bytes: UnsafeRawBufferPointer, at start: Int, before end: Int) -> Int? {
       guard start < end else { return nil }
       var position = start + 1
@@ -143,7 +144,8 @@ extension Value {
 
   /// Passes over a value, and checks all that is to be checked of it.
   ///
-  /// - Returns: its kind, and the value itself if it is of objects or an asset, which do not stand by themselves as others do (`Encoded`).
+  /// - Returns: its kind, and the value itself if it is of objects or an asset, which do not stand by themselves as others do
+  ///   (`Encoded`).
   package static func pass(_ reader: inout ByteReader) throws(JournalError) -> (kind: Kind?, relation: Value?) {
     let start = reader.offset
     switch try reader.byte() {

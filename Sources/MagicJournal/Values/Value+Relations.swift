@@ -51,8 +51,8 @@ extension Value {
     }
   }
 
-  /// Whether a field may hold it (J-16): null, but for fields with elements, or a value of its kind, whose objects are named as the
-  /// target's are.
+  /// Whether a field may hold it (J-16): null, but for fields with elements, or a value of its kind, whose objects are named as
+  /// the target's are.
   package func fits(_ field: TypeSchema.Field) -> Bool {
     guard let kind else { return !field.kind.hasElements }
     guard kind == field.kind else { return false }

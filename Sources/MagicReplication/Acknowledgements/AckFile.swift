@@ -11,13 +11,16 @@ struct AckFile: Equatable, Sendable {
   var closings: [ReplicaID: UInt64] = [:]
   /// Up to which time stamps are accepted (C-5); 0 if nobody has said so.
   var acceptedTime: Int64 = 0
+  /// What people call replicas (K-25).
+  var names: [ReplicaID: ReplicaName] = [:]
 
   private static let format = 1
   private static let suffix = ".json"
-  /// More than anybody writes; a file beyond is none.
+  /// A larger file is not an acknowledgement: nobody writes one.
   static let maxBytes = 1 << 24
-  /// More than copies of databases that nothing told make; of more some are said, and believed.
-  private static let maxClosings = 10_000
+  /// Of closings, and of names: more than copies of databases that nothing told make, and people give. Of more some are said,
+  /// and believed.
+  private static let mostSaid = 10_000
   /// Up to the end of the year 9999 (C-4).
   static let times = 0...Stamp.latest.milliseconds
 
@@ -43,6 +46,11 @@ struct AckFile: Equatable, Sendable {
       var digest: String?
     }
 
+    struct Named: Codable {
+      let time: Int64
+      let name: String
+    }
+
     let format: Int
     let dataSet: String
     let replica: String
@@ -51,6 +59,22 @@ struct AckFile: Equatable, Sendable {
     /// Not there if there are none.
     var closed: [String: String]?
     var accepted: Int64?
+    var names: Label<[String: Label<Named>]>?
+  }
+
+  /// What keeps nothing else from being read, whatever it is.
+  private struct Label<Said: Codable>: Codable {
+    let said: Said?
+
+    init(_ said: Said) {
+      self.said = said
+    }
+
+    init(from decoder: any Decoder) throws {
+      said = try? decoder.singleValueContainer().decode(Said.self)
+    }
+
+    func encode(to encoder: any Encoder) throws { try said.encode(to: encoder) }
   }
 
   func bytes(_ dataSet: DataSetID) throws -> Data {
@@ -68,20 +92,25 @@ struct AckFile: Equatable, Sendable {
     }
     var closed: [String: String] = [:]
     for (replica, last) in AckFile.some(closings) { closed[replica.description] = last.digits }
+    var names: [String: Label<Content.Named>] = [:]
+    for (replica, name) in AckFile.some(self.names) {
+      names[replica.description] = Label(Content.Named(time: name.time, name: name.text))
+    }
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys]
     return try encoder.encode(
       Content(
         format: AckFile.format, dataSet: dataSet.description, replica: replica.description, acknowledged: content.acknowledged,
-        expired: content.expired, closed: closed.isEmpty ? nil : closed, accepted: acceptedTime == 0 ? nil : acceptedTime))
+        expired: content.expired, closed: closed.isEmpty ? nil : closed, accepted: acceptedTime == 0 ? nil : acceptedTime,
+        names: names.isEmpty ? nil : Label(names)))
   }
 
   /// What is known of members and this does not say, each as its own file would say it.
   ///
   /// - Parameter limit: of the bytes of all of them. What has no room there is left out, and not made first.
   func news(
-    among members: some Sequence<MemberReplica>, closings: [ReplicaID: UInt64], acceptedTime: Int64, _ dataSet: DataSetID,
-    atMost limit: Int
+    among members: some Sequence<MemberReplica>, closings: [ReplicaID: UInt64], acceptedTime: Int64,
+    names: [ReplicaID: ReplicaName] = [:], _ dataSet: DataSetID, atMost limit: Int
   ) throws -> [Data] {
     var (all, room) = ([Data](), limit)
     func say(_ file: AckFile) throws {
@@ -100,20 +129,46 @@ struct AckFile: Equatable, Sendable {
       var known = self.members[member.replica] ?? MemberReplica(member.replica)
       if known.learn(member) { try say(AckFile(replica: member.replica, members: [member.replica: member])) }
     }
+    let later = names.filter { replica, name in self.names[replica].map { $0 < name } ?? true }
+    let labels = AckFile.some(of: later, in: room - AckFile.leastBytes(of: MemberReplica(replica)) - AckFile.around)
+    if !labels.isEmpty { try say(AckFile(replica: replica, members: [:], names: labels)) }
     return all
   }
 
-  /// What goes with each of several: its length.
+  /// The bytes that each file's length takes, where several are sent.
   private static let around = 8
 
-  /// Fewer than a file takes that says one member alone: two ids and the data set's, and of each end an id, a sequence and a name with what is around them.
+  /// Fewer than a file takes that says one member alone: two ids and the data set's, and of each end an id, a sequence and a
+  /// name with what is around them.
   private static func leastBytes(of member: MemberReplica) -> Int { 160 + 78 * (member.acknowledged?.frontier.count ?? 0) }
 
-  /// The same, in no more than so many bytes. Where all is too much, of what others have acknowledged the latest is said, since they say it themselves; where what is
-  /// expired and closed is, the own acknowledgement alone.
+  /// Of names as many as have room in so many bytes, those of the lowest ids.
+  private static func some(of names: [ReplicaID: ReplicaName], in room: Int) -> [ReplicaID: ReplicaName] {
+    var room = room
+    var some: [ReplicaID: ReplicaName] = [:]
+    for (replica, name) in names.sorted(by: { $0.key < $1.key }) {
+      // An id and a time with what is around them, and each byte of the text escaped.
+      room -= 100 + 2 * name.text.utf8.count
+      guard room >= 0 else { break }
+      some[replica] = name
+    }
+    return some
+  }
+
+  /// The same, in no more than so many bytes. Where all is too much, of names there are as many as have room; of what others
+  /// have acknowledged the latest is said, since they say it themselves; where what is expired and closed is too much, the own
+  /// acknowledgement alone.
   func bytes(_ dataSet: DataSetID, atMost limit: Int) throws -> Data {
     let all = try bytes(dataSet)
     guard all.count > limit else { return all }
+    if !names.isEmpty {
+      var rest = self
+      rest.names = [:]
+      let room = try limit - rest.bytes(dataSet).count
+      guard room >= 0 else { return try rest.bytes(dataSet, atMost: limit) }
+      rest.names = AckFile.some(of: names, in: room)
+      return try rest.bytes(dataSet)
+    }
     func file(_ members: [ReplicaID: MemberReplica], closings: [ReplicaID: UInt64]) throws -> Data {
       try AckFile(replica: replica, members: members, closings: closings, acceptedTime: acceptedTime).bytes(dataSet)
     }
@@ -137,15 +192,18 @@ struct AckFile: Equatable, Sendable {
   }
 
   init(
-    replica: ReplicaID, members: [ReplicaID: MemberReplica], closings: [ReplicaID: UInt64] = [:], acceptedTime: Int64 = 0
+    replica: ReplicaID, members: [ReplicaID: MemberReplica], closings: [ReplicaID: UInt64] = [:], acceptedTime: Int64 = 0,
+    names: [ReplicaID: ReplicaName] = [:]
   ) {
     (self.replica, self.members, self.closings, self.acceptedTime) = (replica, members, closings, acceptedTime)
+    self.names = names
   }
 
   /// What a database says.
   init(_ members: Members) {
     self.init(
-      replica: members.own, members: members.all, closings: members.closings, acceptedTime: members.acceptedTime)
+      replica: members.own, members: members.all, closings: members.closings, acceptedTime: members.acceptedTime,
+      names: members.names.all)
   }
 
   /// `nil` if the file does not hold what it should: it keeps the floor down, and nothing else (K-7).
@@ -195,11 +253,24 @@ struct AckFile: Equatable, Sendable {
     }
     let accepted = content.accepted ?? 0
     guard AckFile.times ~= accepted else { return nil }
-    self.init(replica: replica, members: members, closings: closings, acceptedTime: accepted)
+    self.init(
+      replica: replica, members: members, closings: closings, acceptedTime: accepted,
+      names: AckFile.names(content.names?.said ?? [:]))
   }
 
-  private static func some<Key: Comparable, Value>(_ closings: [Key: Value]) -> ArraySlice<(key: Key, value: Value)> {
-    closings.sorted { $0.key < $1.key }.prefix(maxClosings)
+  /// Those that are names; the others are as if they alone were not there.
+  private static func names(_ said: [String: Label<Content.Named>]) -> [ReplicaID: ReplicaName] {
+    var names: [ReplicaID: ReplicaName] = [:]
+    for (text, label) in said {
+      guard let replica: ReplicaID = Identifier(text), let said = label.said, times ~= said.time else { continue }
+      names[replica] = ReplicaName(said.name, time: said.time)
+    }
+    guard names.count > ReplicaNames.most else { return names }
+    return Dictionary(uniqueKeysWithValues: AckFile.some(names).map { ($0.key, $0.value) })
+  }
+
+  private static func some<Key: Comparable, Value>(_ said: [Key: Value]) -> ArraySlice<(key: Key, value: Value)> {
+    said.sorted { $0.key < $1.key }.prefix(mostSaid)
   }
 
   private static func text(_ end: NamedFrontier.End) -> String {

@@ -3,7 +3,8 @@ internal import MagicJournal
 
 /// What is known of members, whatever somebody says: of so many ids, and so much of what they have acknowledged (K-8).
 ///
-/// One of the limits alone is none: an acknowledgement may name as many replicas as a frame or a file has room for, whether they are there or not.
+/// One of the limits alone is none: an acknowledgement may name as many replicas as a frame or a file has room for, whether
+/// they are there or not.
 struct KnownMembers: Sendable {
   private(set) var all: [ReplicaID: MemberReplica] = [:]
   private let mostEnds: Int
@@ -20,8 +21,8 @@ struct KnownMembers: Sendable {
     for member in members { put(member) }
   }
 
-  /// Takes what is later than what is known (K-7). What there is no room for is as if nobody had said it: an acknowledgement counts as a whole or not at all, since
-  /// less of one than its writer holds would allow for a purge too early (K-23).
+  /// Takes what is later than what is known (K-7). What there is no room for is as if nobody had said it: an acknowledgement
+  /// counts as a whole or not at all, since less of one than its writer holds would allow for a purge too early (K-23).
   ///
   /// - Parameter isOwn: whether it is of the database itself, or said by who has it, for which there always is room.
   /// - Returns: of whom something else is known than before.
@@ -51,7 +52,7 @@ struct KnownMembers: Sendable {
     return count <= before || ends - expiredEnds - before + count <= mostEnds
   }
 
-  /// For one that does not grow there is.
+  /// Whether a member's acknowledgement has room; one that does not grow always has.
   private func hasRoom(for member: MemberReplica) -> Bool {
     let before = all[member.replica]?.endCount ?? 0
     return member.endCount <= before || ends - before + member.endCount <= mostEnds

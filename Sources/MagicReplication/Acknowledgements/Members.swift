@@ -15,12 +15,17 @@ struct Members {
   /// Up to which time stamps are accepted (C-5).
   private(set) var acceptedTime: Int64
   private let knownAcceptedTime: Int64
+  /// What people call replicas (K-25).
+  private(set) var names: ReplicaNames
+  /// Who is called otherwise than the database has it.
+  private var newNames: Set<ReplicaID> = []
 
   init(_ db: Connection) throws {
     own = try DatabaseState(db).replica
     closings = try Branches(db).closings
     acceptedTime = try AcceptedTime.read(db)
     knownAcceptedTime = acceptedTime
+    names = ReplicaNames(try ReplicaName.all(db))
     floor = try JournalIndex(db).floor().frontier
     remembered = KnownMembers(try MemberReplica.all(db))
   }
@@ -44,6 +49,7 @@ struct Members {
   mutating func learn(_ file: AckFile, closing: Bool = true) {
     learn(file.members.values)
     acceptedTime = max(acceptedTime, file.acceptedTime)
+    newNames.formUnion(names.learn(file.names))
     guard closing else { return }
     for (replica, last) in file.closings.sorted(by: { $0.key < $1.key })
     where closings[replica] != nil || closings.count < Members.most {
@@ -54,7 +60,8 @@ struct Members {
 
   /// The own acknowledgement is later than all that is known of oneself.
   ///
-  /// - Parameter digest: what the database folds to at that frontier (K-21), if it has looked just now. What was said of the same frontier before stays.
+  /// - Parameter digest: what the database folds to at that frontier (K-21), if it has looked just now. What was said of the
+  ///   same frontier before stays.
   mutating func acknowledge(_ frontier: NamedFrontier, digest: Identifier? = nil, at now: Int64) {
     var member = all[own] ?? MemberReplica(own)
     let said = member.acknowledged.flatMap { $0.frontier == frontier ? $0 : nil }
@@ -102,18 +109,36 @@ struct Members {
     news.formUnion(remembered.learn(member, isOwn: true))
   }
 
+  /// Gives a replica a name that is later than the one that is known (K-25), if it is another.
+  mutating func name(_ replica: ReplicaID, _ text: String, at now: Int64) throws {
+    let known = names.all[replica]
+    if let known, known.text.utf8.elementsEqual(text.utf8) { return }
+    let time = min(max(now, (known?.time ?? -1) + 1), AckFile.times.upperBound)
+    guard let name = ReplicaName(text, time: time) else { throw MagicDataError(.value, ReplicaName.rule) }
+    guard names.learn([replica: name]) == [replica] else {
+      throw known == nil
+        ? MagicDataError(.tooLarge, "\(ReplicaNames.most) replicas have names, and no more are kept")
+        : MagicDataError(.failed, "replica \(replica) was named by a clock at the end of the year 9999, and no name is later")
+    }
+    newNames.insert(replica)
+  }
+
   /// In milliseconds: how old what it says of itself may be.
   private static let day: Int64 = 86_400_000
 
-  var hasNews: Bool { !news.isEmpty || !newClosings.isEmpty || acceptedTime > knownAcceptedTime }
+  var hasNews: Bool {
+    !news.isEmpty || !newClosings.isEmpty || acceptedTime > knownAcceptedTime || !newNames.isEmpty
+  }
 
   mutating func store(_ db: Connection) throws {
     for replica in news.sorted() { try all[replica]?.store(db) }
-    news = []
+    for replica in newNames.sorted() { try names.all[replica]?.store(of: replica, db) }
+    (news, newNames) = ([], [])
     try AcceptedTime.raise(to: acceptedTime, db)
   }
 
-  /// For each replica the last sequence that a member has acknowledged, as far as it is everybody's: somebody holds it, or held it.
+  /// For each replica the last sequence that a member has acknowledged, as far as it is everybody's: somebody holds it, or held
+  /// it.
   var known: Frontier {
     var known = Frontier()
     for said in all.values where !said.isExpired {
@@ -125,23 +150,24 @@ struct Members {
   // MARK: The floor
 
   /// What keeps the floor from rising.
-  enum Hindrance: Equatable {
+  enum FloorBlocker: Equatable {
     /// It has not said what it has.
     case silent(ReplicaID)
     /// It has another transaction at an address.
     case forked(ReplicaID)
   }
 
-  /// Members without the database itself (K-8), and without ids that are closed, under which nobody writes any more, in the order of their ids.
+  /// Members without the database itself (K-8), and without ids that are closed, under which nobody writes any more, in the
+  /// order of their ids.
   func others(_ held: Frontier) -> [MemberReplica] {
     Set(held.replicas + all.values.filter { $0.acknowledged != nil }.map(\.replica)).subtracting([own]).sorted()
       .map { all[$0] ?? MemberReplica($0) }.filter { !$0.isExpired && closings[$0.replica] == nil }
   }
 
   /// How far the floor may rise (K-5), and how many of the own transactions stay above it since no exchange has compared them.
-  func floor(_ journal: JournalReader) throws -> (floor: Frontier, unsent: UInt64, hindrances: [Hindrance]) {
+  func floor(_ journal: JournalReader) throws -> (floor: Frontier, unsent: UInt64, hindrances: [FloorBlocker]) {
     let (held, floor) = (try journal.frontier(), try journal.floor().frontier)
-    var (raised, hindrances, unsent): (Frontier, [Hindrance], UInt64) = (held, [], 0)
+    var (raised, hindrances, unsent): (Frontier, [FloorBlocker], UInt64) = (held, [], 0)
     /// Where a member has one replica's journal, which must be the same journal.
     func end(of replica: ReplicaID, _ said: NamedFrontier, _ member: ReplicaID) throws -> UInt64 {
       let end = said[replica]?.sequence ?? 0
@@ -189,7 +215,8 @@ struct Members {
     }
   }
 
-  /// How many transactions of what is held above the floor a member has not acknowledged, of those that have said what they have.
+  /// How many transactions of what is held above the floor a member has not acknowledged, of those that have said what they
+  /// have.
   func behind(_ held: Frontier) -> [ReplicaID: UInt64] {
     var behind: [ReplicaID: UInt64] = [:]
     let ends = held.replicas.map { (replica: $0, floor: floor[$0], end: held[$0]) }
@@ -201,7 +228,8 @@ struct Members {
     return behind
   }
 
-  /// Whether nobody who is a member can have written to what lies at or below a floor without knowing all of it, but what is held here (K-23).
+  /// Whether nobody who is a member can have written to what lies at or below a floor without knowing all of it, but what is
+  /// held here (K-23).
   func mayPurge(below floor: NamedFrontier, _ journal: JournalReader) throws -> Bool {
     let held = try journal.frontier()
     guard haveAll(floor, held), try self.floor(journal).hindrances.isEmpty else { return false }

@@ -35,7 +35,7 @@ package enum BundleFile {
     }
     for checkpoint in listing.checkpoints {
       var written = 0
-      let fault = try PieceReader.forEachPiece(of: checkpoint.url) { piece in
+      let fault = try ChunkReader.forEachPiece(of: checkpoint.url) { piece in
         try Task.checkCancellation()
         try write(Data(piece))
         written += piece.count
@@ -71,14 +71,14 @@ package enum BundleFile {
   }
 
   private static func writeContent(_ file: URL, _ digits: String, _ write: (Data) throws -> Void) throws {
-    guard let length = PieceReader.length(of: file) else { throw MagicDataError(.damaged, "\(file.path) is gone") }
+    guard let length = ChunkReader.length(of: file) else { throw MagicDataError(.damaged, "\(file.path) is gone") }
     var writer = ByteWriter()
     writer.append(content)
     writer.append([UInt8](hexadecimal: digits) ?? [])
     writer.fixed(UInt64(length))
     try write(Data(writer.bytes))
     var (hash, written) = (SHA256(), 0)
-    let fault = try PieceReader.forEachPiece(of: file) { piece in
+    let fault = try ChunkReader.forEachPiece(of: file) { piece in
       try Task.checkCancellation()
       hash.update(piece)
       written += piece.count
@@ -91,14 +91,15 @@ package enum BundleFile {
     }
   }
 
-  /// Puts a folder's bundle in the place of a file, or makes it: as a whole, and on the disk. The caller holds its lock, if there can be one (B-4).
+  /// Puts a folder's bundle in the place of a file, or makes it: as a whole, and on the disk. The caller holds its lock, if
+  /// there can be one (B-4).
   ///
   /// - Parameter bind: runs when all is on the disk and nobody sees it yet; if it throws, everything is as it was.
   package static func write(_ remote: FolderRemote, to file: URL, _ bind: () async throws -> Void = {}) async throws {
     let target = file.linked
     let (folder, prefix) = (target.deletingLastPathComponent(), prefix(target.lastPathComponent))
     tidy(folder, prefix)
-    let writer = try PieceWriter(
+    let writer = try ChunkWriter(
       named: folder.appendingPathComponent("\(prefix)\(UUID().uuidString.lowercased())\(suffix)"),
       permissions: DurableFile.permissions(of: target))
     func append(_ part: Data) throws { try part.withUnsafeBytes { try writer.append($0) } }
@@ -116,8 +117,8 @@ package enum BundleFile {
     try DurableFile.sync(folder)
   }
 
-  /// Takes away what writers of the bundle have left who were killed: each may be as long as it is. Who writes holds the lock, so nobody is at it. What cannot be looked at, or removed, is in
-  /// nobody's way.
+  /// Takes away what writers of the bundle have left who were killed: each may be as long as it is. Who writes holds the lock,
+  /// so nobody is at it. What cannot be looked at, or removed, is in nobody's way.
   private static func tidy(_ folder: URL, _ prefix: String) {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
     // By bytes: names that look alike may be two files'.
@@ -131,7 +132,8 @@ package enum BundleFile {
 
   private static let suffix = ".tmp"
 
-  /// Of the temporary names of a bundle. A name may have 255 bytes, so a hash stands for the end of a long one, which makes it longer than any that stands as a whole.
+  /// Of the temporary names of a bundle. A name may have 255 bytes, so a hash stands for the end of a long one, which makes it
+  /// longer than any that stands as a whole.
   private static func prefix(_ name: String) -> String {
     guard name.utf8.count > 160 else { return ".\(name)." }
     var start = ""

@@ -150,7 +150,7 @@ struct BundleReader {
     var (hash, rest) = (SHA256(), length)
     while rest > 0 {
       try Task.checkCancellation()
-      let piece = try next(Int(min(rest, UInt64(PieceReader.pieceLength))), "a content")
+      let piece = try next(Int(min(rest, UInt64(ChunkReader.pieceLength))), "a content")
       piece.withUnsafeBytes { hash.update($0) }
       try write(Data(piece))
       rest -= UInt64(piece.count)
@@ -180,7 +180,7 @@ struct BundleReader {
   private mutating func next(_ count: Int, _ what: String) throws -> [UInt8] {
     var bytes: [UInt8] = []
     while bytes.count < count {
-      let more = try read(min(count - bytes.count, PieceReader.pieceLength))
+      let more = try read(min(count - bytes.count, ChunkReader.pieceLength))
       guard !more.isEmpty else {
         // As a pipe from a command that could not write one.
         if offset == 0 { throw MagicDataError(.damaged, "\(name) is empty; did the command that was to write it fail?") }

@@ -165,8 +165,8 @@ struct CheckpointCover {
     }
   }
 
-  /// Whose entries, of those that are kept under a floor, another covers. They have no addresses: where the floor has ends that the other does not cover, it shows
-  /// by the root, unless an id may be a branch's, which is the root of nothing.
+  /// Whose entries, of those that are kept under a floor, another covers. They have no addresses: where the floor has ends that
+  /// the other does not cover, it shows by the root, unless an id may be a branch's, which is the root of nothing.
   private func roots(of index: Int, coveredBy other: NamedFrontier) -> Set<ReplicaID> {
     let (floor, kept) = (kept[index].floor, kept[index])
     let beyond = Set(
@@ -177,8 +177,8 @@ struct CheckpointCover {
     return beyond.isDisjoint(with: kept.rest) ? kept.roots.subtracting(beyond) : []
   }
 
-  /// What is above the own floor moves to ids of its own; if there is nothing of that, what is kept gets ends of its own: those of the ids that are roots of it, or,
-  /// if none is, all.
+  /// What is above the own floor moves to ids of its own; if there is nothing of that, what is kept gets ends of its own: those
+  /// of the ids that are roots of it, or, if none is, all.
   private func remedy(_ guilty: Set<Suspect>, _ floor: NamedFrontier) -> Uncovered {
     var uncovered = Uncovered()
     for case .transactions(let replica) in guilty {

@@ -226,8 +226,8 @@ struct CheckpointReader: Sendable {
 
 extension FolderListing {
   /// Reads a whole checkpoint; one that turns out to be damaged counts no more.
-  /// - Parameter latest: milliseconds up to which stamps are taken (C-5). Nothing that is kept is later than all that the floor ends with, so that beyond both is what would keep
-  ///   everybody from writing.
+  /// - Parameter latest: milliseconds up to which stamps are taken (C-5). Nothing that is kept is later than all that the floor
+  ///   ends with, so that beyond both is what would keep everybody from writing.
   mutating func isWhole(_ checkpoint: CheckpointFile, latest: Int64 = .max) throws -> Bool {
     let latest = max(latest, checkpoint.header.highest.milliseconds)
     do {
@@ -296,7 +296,8 @@ extension CheckpointFile {
     replicas.count >= other.replicas.count && other.replicas.allSatisfy { frontier[$0] >= other.frontier[$0] }
   }
 
-  /// Whether the other is not looked at for its sake. Of two with the same sequences, which are of two branches, one is looked at.
+  /// Whether the other is not looked at for its sake. Of two with the same sequences, which are of two branches, one is looked
+  /// at.
   func covers(_ other: CheckpointFile) -> Bool {
     isAbove(other) && name != other.name && (!other.isAbove(self) || name < other.name)
   }

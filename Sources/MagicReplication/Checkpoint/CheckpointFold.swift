@@ -133,14 +133,14 @@ struct CheckpointFold {
 /// Entries in a file for the time, in slices: all of an object are in one.
 private struct EntriesAside {
   private let scratch: ScratchFolder
-  private let writer: PieceWriter
+  private let writer: ChunkWriter
   private var file: URL?
   /// Of each slice the places of its parts, which are as those of a checkpoint.
   private var places: [[Range<Int>]]
 
   init(slices: Int) throws {
     scratch = try ScratchFolder("checkpoint")
-    writer = try PieceWriter(beside: scratch.url.appendingPathComponent("entries"))
+    writer = try ChunkWriter(beside: scratch.url.appendingPathComponent("entries"))
     places = Array(repeating: [], count: slices)
   }
 

@@ -16,8 +16,8 @@ extension FolderCompaction {
       (report.contents, report.contentBytes) = (old.count, old.reduce(0) { $0 + $1.bytes })
       return
     }
-    // Who finds a content there sends none. So they go aside before it is looked for what has come meanwhile, and come back if something has: whoever looks
-    // for them later finds that they are lacking.
+    // Who finds a content there sends none. So they go aside before it is looked for what has come meanwhile, and come back if
+    // something has: whoever looks for them later finds that they are lacking.
     var aside: [(content: URL, place: URL, bytes: Int)] = []
     do {
       for (url, bytes) in old {

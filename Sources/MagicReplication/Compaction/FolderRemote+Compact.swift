@@ -18,18 +18,20 @@ public struct FolderCompactionReport: Sendable, Equatable {
   /// Contents of assets that nothing names any more, and their bytes.
   public internal(set) var contents = 0
   public internal(set) var contentBytes = 0
-  /// A checkpoint, by its path, with something that the database lacks. As long as it does, no checkpoint is written and no history goes: let the database pull, which
-  /// says why if it does not take it.
+  /// A checkpoint, by its path, with something that the database lacks. As long as it does, no checkpoint is written and no
+  /// history goes: let the database pull, which says why if it does not take it.
   public internal(set) var waitsFor: String?
 
   package init() {}
 }
 
 extension FolderRemote {
-  /// Makes few segments of many small ones that follow each other, and deletes what killed writers left (Protocol/folder.md, F-18, F-21). All that the folder held it holds afterwards, and at each moment in between.
+  /// Makes few segments of many small ones that follow each other, and deletes what killed writers left (Protocol/folder.md,
+  /// F-18, F-21). All that the folder held it holds afterwards, and at each moment in between.
   ///
   /// - Parameter isDryRun: counts, and changes nothing.
-  /// - Throws: `MagicDataError` with `notFound` (no remote), `fork`, `notAllowed`, `full`; `CancellationError`. What was done before stays.
+  /// - Throws: `MagicDataError` with `notFound` (no remote), `fork`, `notAllowed`, `full`; `CancellationError`. What was done
+  ///   before stays.
   @discardableResult
   public func compact(isDryRun: Bool = false) async throws -> FolderCompactionReport {
     let dataSet = try dataSet()
@@ -94,7 +96,7 @@ struct FolderCompaction {
     var (whole, isFalse): (CheckpointFile?, Bool) = (nil, false)
     for checkpoint in listing.checkpoints where whole == nil && checkpoint.isAbove(named) {
       // What is remembered of it is not enough to delete for.
-      switch try CheckpointLook(at: checkpoint, Task.checkCancellation) {
+      switch try CheckpointVerdict(at: checkpoint, Task.checkCancellation) {
       case .sound: whole = checkpoint
       case .isFalse where checkpoint.floor == named: (whole, isFalse) = (checkpoint, true)
       case .isFalse: listing.rejectFalse(checkpoint)
@@ -131,7 +133,8 @@ struct FolderCompaction {
     let lower = Set(
       listing.checkpoints.filter { other in whole.map { $0.url != other.url && $0.isAbove(other.floor) } ?? false }.map(\.url))
     if !isDryRun {
-      // One that was found there may have been copied by who syncs nothing, or its writer was stopped before its name was on the disk (H-26).
+      // One that was found there may have been copied by who syncs nothing, or its writer was stopped before its name was on
+      // the disk (H-26).
       if let whole { try DurableFile.sync(whole.url) }
       try DurableFile.sync(remote.checkpoints)
       for name in segments.sorted(by: { $0.text < $1.text }) {
@@ -151,16 +154,19 @@ struct FolderCompaction {
 }
 
 extension MagicReplicator {
-  /// Gives up history that every replica has acknowledged, in the database as ``MagicData/MagicData/compact(keeping:isDryRun:)`` does and in the remote: there, a checkpoint takes the place of the segments, so that a new
-  /// replica starts from the state and not from its history (Protocol/checkpoint.md, K-18). Then few segments are made of many small ones, and what killed writers left is deleted, and so are contents of assets that nothing
+  /// Gives up history that every replica has acknowledged, in the database as
+  /// ``MagicData/MagicData/compact(keeping:isDryRun:)`` does and in the remote: there, a checkpoint takes the place of the
+  /// segments, so that a new replica starts from the state and not from its history (Protocol/checkpoint.md, K-18). Then few
+  /// segments are made of many small ones, and what killed writers left is deleted, and so are contents of assets that nothing
   /// names any more and that are older than a month (Protocol/folder.md, F-22).
   ///
   /// - Parameters:
   ///   - keeping: history that is younger than this stays.
   ///   - isDryRun: counts, and changes nothing. It takes the database's size once more in the temporary folder.
-  /// - Throws: `MagicDataError` as ``pull()`` and ``push()`` do, `fork` if a replica has acknowledged other transactions than are held here, and `failed` if one has said that it holds the same and comes to something
-  ///   else; `notAllowed` if the remote is a server, whose folder is compacted where it is; `damaged` if a checkpoint in the folder comes to something else than the database, which is compacted
-  ///   by then. What was done before stays, and is whole.
+  /// - Throws: `MagicDataError` as ``pull()`` and ``push()`` do, `fork` if a replica has acknowledged other transactions than
+  ///   are held here, and `failed` if one has said that it holds the same and comes to something else; `notAllowed` if the
+  ///   remote is a server, whose folder is compacted where it is; `damaged` if a checkpoint in the folder comes to something
+  ///   else than the database, which is compacted by then. What was done before stays, and is whole.
   @discardableResult
   public func compact(
     keeping: Duration = .zero, isDryRun: Bool = false
@@ -172,10 +178,11 @@ extension MagicReplicator {
     let dataSet = try await found(remote)
     guard !isDryRun else { return try await lookWhatCompacts(remote, dataSet, keeping) }
     // Below a floor no names are left: what the folder has under the own id is compared before (F-17).
-    try await Arrivals(remote).withSnapshot(of: magic, dataSet, source) { _, _ in }
+    try await IncomingSegments(remote).withSnapshot(of: magic, dataSet, source) { _, _ in }
     try await magic.learnMembers(remote.acknowledged(dataSet))
     let database = try await magic.compact(keeping: keeping)
-    let folder = try await Arrivals(remote).withSnapshot(of: magic, dataSet, source) { [store = magic.store] db, snapshot in
+    let folder = try await IncomingSegments(remote).withSnapshot(of: magic, dataSet, source) {
+      [store = magic.store] db, snapshot in
       // What a checkpoint says is on the disk here before anybody else has it (J-21).
       try store.syncToDisk(db)
       var tidying = FolderCompaction(remote: remote, dataSet: dataSet, isDryRun: false, snapshot.listing)

@@ -3,20 +3,25 @@ public import MagicData
 internal import MagicJournal
 
 extension MagicData {
-  /// Gives up history that every replica has acknowledged: of each object only what its state is made of stays, values, removes and who wrote them when (Protocol/checkpoint.md, K-1 to K-5).
+  /// Gives up history that every replica has acknowledged: of each object only what its state is made of stays, values, removes
+  /// and who wrote them when (Protocol/checkpoint.md, K-1 to K-5).
   ///
-  /// Where no other replica is known, that is what the database had pushed by its last push, or everything if there was none (K-5).
+  /// Where no other replica is known, that is what the database had pushed by its last push, or everything if there was none
+  /// (K-5).
   ///
-  /// What removed objects held goes a step later: the compaction tells everybody that it is not needed any more, and one that comes after everybody has acknowledged that gives it up (K-23).
+  /// What removed objects held goes a step later: the compaction tells everybody that it is not needed any more, and one that
+  /// comes after everybody has acknowledged that gives it up (K-23).
   ///
-  /// Objects, digest, and what a later merge comes to are the same as before; conflicts and the log of that time are gone. The file becomes smaller. Other processes may use the database
-  /// meanwhile; their writes wait, for ten seconds, and throw `busy` then: a large journal is best compacted while nobody writes.
+  /// Objects, digest, and what a later merge comes to are the same as before; conflicts and the log of that time are gone. The
+  /// file becomes smaller. Other processes may use the database meanwhile; their writes wait, for ten seconds, and throw `busy`
+  /// then: a large journal is best compacted while nobody writes.
   ///
   /// - Parameters:
   ///   - keeping: history that is younger than this stays, by the stamps of its transactions.
   ///   - isDryRun: counts, and changes nothing.
-  /// - Throws: `MagicDataError` with `fork` if a replica has acknowledged other transactions than are held here, `failed` if one has said that it holds the same and comes to something else, `busy`, `full`; the database is as it was then. `CancellationError`, which may come
-  ///   when history is gone and its space in the file is being given back.
+  /// - Throws: `MagicDataError` with `fork` if a replica has acknowledged other transactions than are held here, `failed` if
+  ///   one has said that it holds the same and comes to something else, `busy`, `full`; the database is as it was then.
+  ///   `CancellationError`, which may come when history is gone and its space in the file is being given back.
   /// - Complexity: O(journal).
   @discardableResult
   public func compact(keeping: Duration = .zero, isDryRun: Bool = false) async throws -> CompactionReport {

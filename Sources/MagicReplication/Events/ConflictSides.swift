@@ -1,8 +1,8 @@
 internal import MagicData
 internal import MagicJournal
 
-/// What a merge brought to one object, beside what was held of it: what of the one lost to the other. However much was written, of each value the last one of
-/// either side is kept alone.
+/// What a merge brought to one object, beside what was held of it: what of the one lost to the other. However much was written,
+/// of each value the last one of either side is kept alone.
 struct ConflictSides {
   typealias Write = ObjectConflicts.Write
   typealias Place = ObjectConflicts.Place

@@ -10,6 +10,9 @@ public struct MagicConflict: Sendable, Equatable {
     public let time: Date
     /// As JSON; `nil` for an object as a whole, and for what is beyond the 8 MiB of values that one pull tells.
     public let value: String?
+    /// Of its transaction, which ``UndoSelection/transactions`` takes back. `nil` as events tell it, and for what compaction
+    /// has kept or a replica wrote that goes by another id since.
+    public internal(set) var sequence: UInt64?
   }
 
   /// The type's name.
@@ -19,9 +22,9 @@ public struct MagicConflict: Sendable, Equatable {
   /// Of a set or a dictionary one element is meant. `nil` where an object was changed here and removed there.
   public let property: String?
   /// The earlier write; the journal keeps it until it is compacted.
-  public let lost: Side
+  public internal(set) var lost: Side
   /// The later write.
-  public let won: Side
+  public internal(set) var won: Side
   /// Which of the two is the remove, where one is.
   public let removal: Removal?
 

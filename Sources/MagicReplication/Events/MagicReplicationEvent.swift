@@ -8,22 +8,29 @@ public enum MagicReplicationEvent: Sendable {
   case applied(PullReport)
   /// A push wrote something, which is in the remote.
   case sent(PushReport)
-  /// A value of this replica that a merge made lose, or one that arrived and had lost to this replica's: of one pull the first 1,000; ``PullReport/conflicts`` counts all.
+  /// A value of this replica that a merge made lose, or one that arrived and had lost to this replica's: of one pull the first
+  /// 1,000; ``PullReport/conflicts`` counts all.
   case conflict(MagicConflict)
-  /// A replica whose clock is too far ahead: what it wrote since waits in the remote. The report has it among ``PullReport/heldBack``.
+  /// A replica whose clock is too far ahead: what it wrote since waits in the remote. The report has it among
+  /// ``PullReport/heldBack``.
   case parked(PullReport.HeldBack)
   /// A file of which nothing was taken; all else was.
   case unread(UnreadFile)
-  /// Transactions that are missing in the remote: before others, which wait there, or after all, as who put them there has said.
+  /// Transactions that are missing in the remote: before others, which wait there, or after all, as who put them there has
+  /// said.
   case missing(PullReport.Gap)
   /// Contents of assets that objects name and that are not to be had yet.
   case lacking(assets: Int)
-  /// The database is a copy of one that is in use, or was put back from a backup: it goes on as a replica of its own, of this id. Nothing is lost.
-  case becameReplica(String)
-  /// Two databases have written under this id, as a copy or a backup of one does: what both wrote is held under ids of their own from here on. Nothing is lost.
+  /// The database is a copy of one that is in use, or was put back from a backup: it goes on as a replica of its own, of this
+  /// id. Nothing is lost. The former id is the other one's; if no database goes on under it, ``MagicReplicator/expire(_:)`` has
+  /// nobody wait for it.
+  case becameReplica(String, former: String)
+  /// Two databases have written under this id, as a copy or a backup of one does: what both wrote is held under ids of their
+  /// own from here on. Nothing is lost.
   case closed(String)
-  /// A replica, of this id, or the remote holds the same transactions and came to other values: one of the two is damaged. Told by
-  /// ``MagicReplicator/run(every:)``, once until a look finds nothing more of it; ``MagicReplicator/sync()`` ends with an error that says what to do.
+  /// A replica, of this id, or the remote holds the same transactions and came to other values: one of the two is damaged. Told
+  /// by ``MagicReplicator/run(every:)``, once until a look finds nothing more of it; ``MagicReplicator/sync()`` ends with an
+  /// error that says what to do.
   case differed(from: String)
   /// One database is in use as two; nothing was changed, and a person has to decide.
   case forked(MagicDataError)

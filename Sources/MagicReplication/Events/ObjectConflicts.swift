@@ -52,17 +52,21 @@ struct ObjectConflicts {
   // MARK: What the journal tells
 
   /// Each write that a later one of another replica took the place of.
-  func all() -> [MagicConflict] {
+  ///
+  /// - Parameter sequence: of a write's transaction.
+  func all(_ sequence: (Write) throws -> UInt64?) throws -> [MagicConflict] {
     var found: [(Version, MagicConflict)] = []
-    func find(_ writes: [Write], _ make: (Write, Write) -> MagicConflict?) {
+    func find(_ writes: [Write], _ make: (Write, Write) -> MagicConflict?) throws {
       let sorted = writes.sorted { $0.version < $1.version }
       for (lost, won) in zip(sorted, sorted.dropFirst()) where lost.isBeaten(by: won) {
-        if let conflict = make(lost, won) { found.append((won.version, conflict)) }
+        guard var conflict = make(lost, won) else { continue }
+        (conflict.lost.sequence, conflict.won.sequence) = (try sequence(lost), try sequence(won))
+        found.append((won.version, conflict))
       }
     }
-    find(lives) { lost, won in lost.isApart(from: won) ? conflict(nil, (lost, nil), (won, nil)) : nil }
+    try find(lives) { lost, won in lost.isApart(from: won) ? conflict(nil, (lost, nil), (won, nil)) : nil }
     for (place, writes) in sortedPlaces {
-      find(writes) { lost, won in conflict(place, (lost, lost.value?.json), (won, won.value?.json)) }
+      try find(writes) { lost, won in conflict(place, (lost, lost.value?.json), (won, won.value?.json)) }
     }
     return found.sorted { $0.0 < $1.0 }.map(\.1)
   }

@@ -1,6 +1,7 @@
 internal import MagicData
 
-/// Counts what moves, tells of it now and then, and stops what was cancelled. Used by one pull or push, on one thread at a time.
+/// Counts what moves, tells of it now and then, and stops what was cancelled. Used by one pull or push, on one thread at a
+/// time.
 package final class ProgressMeter {
   private let events: EventSource
   private let phase: MagicProgress.Phase

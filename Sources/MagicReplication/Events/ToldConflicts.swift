@@ -1,8 +1,8 @@
 internal import MagicData
 internal import MagicJournal
 
-/// What a merge tells of values that lost: how many there are, and of some which. Their number has no bound, nor has their size, and all are held until the merge is
-/// committed.
+/// What a merge tells of values that lost: how many there are, and of some which. Their number has no bound, nor has their
+/// size, and all are held until the merge is committed.
 struct ToldConflicts {
   /// More than anybody looks at.
   private static let most = 1_000

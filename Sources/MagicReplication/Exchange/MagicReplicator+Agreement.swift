@@ -6,7 +6,8 @@ extension MagicReplicator {
   /// Looks what the database folds to, if it is time (K-21), and says it.
   ///
   /// - Parameter report: of an exchange that is over.
-  /// - Returns: who holds the same and folds it to something else (K-22): replicas, or the remote; `nil` if it is not known what the database folds to.
+  /// - Returns: who holds the same and folds it to something else (K-22): replicas, or the remote; `nil` if it is not known
+  ///   what the database folds to.
   /// - Throws: `MagicDataError` with `notADatabase` if it cannot be read; the next look is a day later.
   func differing(_ remote: any OpenRemote, after report: SyncReport) async throws -> [String]? {
     // What may come to nobody says nothing.

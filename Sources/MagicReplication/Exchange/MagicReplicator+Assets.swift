@@ -14,14 +14,16 @@ extension MagicReplicator {
     }
   }
 
-  /// F-13: sends contents that rows name and that the remote lacks, and those that a merge let go of before they were sent (F-15).
+  /// F-13: sends contents that rows name and that the remote lacks, and those that a merge let go of before they were sent
+  /// (F-15).
   func sendAssets(_ remote: any OpenRemote, _ report: inout PushReport) async throws {
     guard remote.takesContents else { return }
     let before = report.unread.count
     let sent = try await sendPinnedAssets(remote, &report)
     let lacking = report.lacking
     report.missingAssets += Set(lacking.intersection(sent.names).map(AssetContent.digits)).count
-    // What could not be read this time may be the only copy (F-15), and so may what was missed while the whole folder is away; what is damaged is lost.
+    // What could not be read this time may be the only copy (F-15), and so may what was missed while the whole folder is away;
+    // what is damaged is lost.
     guard report.unread[before...].allSatisfy({ $0.code == .damaged }), lacking.isEmpty || magic.store.assets.exists
     else { return }
     // A bundle may never be written, or lie where nobody looks (F-15).
@@ -33,14 +35,16 @@ extension MagicReplicator {
           sent.unsent, without: lacking, through: sent.sequence, of: sent.replica, left: sent.left, db)
       }
     } catch let error as MagicDataError where [.notAllowed, .busy, .full].contains(error.code) {
-      // What was to be sent is sent. That it is not noted, as in a database that may only be read, costs the next push another look.
+      // What was to be sent is sent. That it is not noted, as in a database that may only be read, costs the next push another
+      // look.
     }
   }
 
   private struct Sending: Sendable {
     let names: Set<String>
     let unsent: Set<String>
-    /// What this database has written when its names were read, and whether that, or what it wrote under other ids, is more than was sent before.
+    /// What this database has written when its names were read, and whether that, or what it wrote under other ids, is more
+    /// than was sent before.
     let replica: ReplicaID
     let sequence: UInt64
     let left: [ReplicaID: UInt64]
@@ -75,7 +79,7 @@ extension MagicReplicator {
       var lengths: [String: Set<Int>] = [:]
       for name in named.union(unsent) {
         try checkCancelled()
-        guard let length = PieceReader.length(of: assets.place(of: name)) else { continue }
+        guard let length = ChunkReader.length(of: assets.place(of: name)) else { continue }
         lengths[AssetContent.digits(of: name), default: []].insert(length)
       }
       return (lengths, assets.lacking(named).count)
@@ -90,7 +94,7 @@ extension FolderRemote {
     // One in doubt is looked at by the push, and mended if it has to be.
     let doubted = try doubted()
     return lengths.count { digits, lengths in
-      doubted.contains(digits) || PieceReader.length(of: content(digits)).map { !lengths.contains($0) } ?? true
+      doubted.contains(digits) || ChunkReader.length(of: content(digits)).map { !lengths.contains($0) } ?? true
     }
   }
 
@@ -140,7 +144,7 @@ extension Store {
       for name in try StoredSchema(db).assetNames(db).union(UnsentAssets(db).names) {
         let own = AssetContent.digits(of: name)
         guard digits.contains(own), case let file = assets.place(of: name) else { continue }
-        if PieceReader.length(of: file) != nil { files[own] = file }
+        if ChunkReader.length(of: file) != nil { files[own] = file }
       }
       return files
     }
@@ -233,7 +237,7 @@ private struct AssetPush {
   ) throws {
     let target = remote.content(digits)
     if let fault = remote.checkWay(to: digits) { throw fault }
-    let there = PieceReader.length(of: target)
+    let there = ChunkReader.length(of: target)
     let sources = assets.files(of: names)
     guard !sources.isEmpty else {
       if there == nil { report.noteLack(of: names, in: assets) }
@@ -263,7 +267,7 @@ private struct AssetPush {
 extension AssetFolder {
   /// The files of assets of one content, and how long they are.
   package func files(of names: [String]) -> [(file: URL, length: Int)] {
-    names.map(place).compactMap { file in PieceReader.length(of: file).map { (file, $0) } }
+    names.map(place).compactMap { file in ChunkReader.length(of: file).map { (file, $0) } }
   }
 }
 
@@ -272,7 +276,7 @@ extension PushReport {
   package mutating func noteLack(of names: [String], in assets: AssetFolder) {
     for name in names {
       let file = assets.place(of: name)
-      if let fault = PieceReader.hindrance(to: file) {
+      if let fault = ChunkReader.hindrance(to: file) {
         unread.append(UnreadFile(path: file.path, code: fault.code, message: fault.message))
       } else {
         lacking.insert(name)

@@ -22,7 +22,8 @@ extension FolderRemote {
     }
   }
 
-  /// - Parameter pushed: what was pushed here just now. Without that nothing is said to be here, and no closing, that was not said before: it may be elsewhere.
+  /// - Parameter pushed: what was pushed here just now. Without that nothing is said to be here, and no closing, that was not
+  ///   said before: it may be elsewhere.
   fileprivate func writeAcknowledgement(of magic: MagicData, pushed: NamedFrontier? = nil) async throws {
     let store = magic.store
     let now = max(0, store.surroundings.milliseconds())
@@ -69,7 +70,8 @@ extension MagicData {
     }
   }
 
-  /// Says up to which time stamps are accepted (C-5), and nothing else; `nil` if that is not beyond what is known where it is to be said.
+  /// Says up to which time stamps are accepted (C-5), and nothing else; `nil` if that is not beyond what is known where it is
+  /// to be said.
   package func sayAccepted(beyond known: Int64, _ dataSet: DataSetID) async throws -> (said: Data, time: Int64)? {
     let (replica, time) = try await store.readBriefly { db in (try DatabaseState(db).replica, try AcceptedTime.read(db)) }
     guard time > known else { return nil }
@@ -84,7 +86,8 @@ extension MagicData {
 
   /// Keeps what is said in a folder of the database's data set, and `change` says, of members.
   ///
-  /// - Parameter most: of how many replicas something may be held once what is closed was moved to other ids, if it is not of more already.
+  /// - Parameter most: of how many replicas something may be held once what is closed was moved to other ids, if it is not of
+  ///   more already.
   func storeMembers(
     from said: FolderAcknowledgements? = nil, closing: Bool = true, replicasAtMost most: Int? = nil,
     _ change: @Sendable @escaping (inout Members, Int64, Connection) throws -> Void
@@ -109,8 +112,8 @@ extension MagicData {
 }
 
 extension Members {
-  /// Says what was exchanged, if all of it is held as it was. What another process has moved to another id meanwhile (J-31) is held under the old one no more: then the next push says
-  /// what there is, under the id that it is said of.
+  /// Says what was exchanged, if all of it is held as it was. What another process has moved to another id meanwhile (J-31) is
+  /// held under the old one no more: then the next push says what there is, under the id that it is said of.
   mutating func acknowledge(
     _ exchanged: NamedFrontier, digest: Identifier? = nil, at now: Int64, heldIn db: Connection
   ) throws {
@@ -131,9 +134,11 @@ extension MagicReplicator {
   ///
   /// In a folder it is told to all; otherwise it is known to this database, and tells others with its next push to a folder.
   ///
-  /// - Parameter replica: the first digits of its id, at least four; no other id that the database knows may begin so, nor, where it knows none, another that the remote shows.
+  /// - Parameter replica: the first digits of its id, at least four, or its name; no other replica that the database knows may
+  ///   be meant so, nor, where it knows none, another whose id the remote shows.
   /// - Returns: its id.
-  /// - Throws: `MagicDataError` with `notFound` if no replica is known by these digits, to the database or the remote, or several are; `notAllowed` for this database's own.
+  /// - Throws: `MagicDataError` with `notFound` if no replica is known by these digits or that name, to the database or the
+  ///   remote, or several are; `notAllowed` for this database's own.
   @discardableResult
   public func expire(_ replica: String) async throws -> String {
     let folder = remote as? FolderRemote
@@ -154,25 +159,12 @@ extension MagicData {
   /// The same of a replica that the database knows by itself, as one that is served does.
   package func expire(_ replica: String) async throws -> String { try await expire(replica, hearing: nil) { [] } }
 
-  /// - Parameter others: who else may be meant, if the database knows none by these digits.
+  /// - Parameter others: who else may be meant, if the database knows none so.
   fileprivate func expire(
     _ replica: String, hearing said: FolderAcknowledgements?, _ others: () async throws -> [ReplicaID]
   ) async throws -> String {
-    @Sendable func isMeant(_ id: ReplicaID) -> Bool { id.begins(with: replica) }
-    var (known, own) = try await store.read { db in
-      (
-        Set(try JournalIndex(db).frontier().replicas + Members(db, hearing: said).all.keys).filter(isMeant),
-        try DatabaseState(db).replica
-      )
-    }
-    if known.isEmpty, replica.count >= 4 { known = Set(try await others().filter(isMeant)) }
-    guard replica.count >= 4, known.count == 1, let found = known.first else {
-      throw MagicDataError(
-        .notFound,
-        known.count > 1
-          ? "several replicas are known whose ids begin with \(replica); name more digits" : "no replica is known by \(replica)"
-      )
-    }
+    let found = try await self.replica(meantBy: replica, hearing: said, others)
+    let own = try await store.readBriefly { db in try DatabaseState(db).replica }
     guard found != own else {
       throw MagicDataError(.notAllowed, "\(found) is this database's own id; expire it from another replica")
     }

@@ -3,14 +3,17 @@ internal import MagicData
 internal import MagicJournal
 
 extension MagicReplicator {
-  /// Fetches what the remote has and the database lacks, and merges it in one transaction; then the contents of assets that objects name.
+  /// Fetches what the remote has and the database lacks, and merges it in one transaction; then the contents of assets that
+  /// objects name.
   ///
   /// What cannot be read, or waits, keeps nothing else back: the report says what it is (F-10).
-  /// - Throws: `MagicDataError` with `notFound` (no remote), `incompatible` (another data set or format), `fork`, `busy`, `damaged`, `notAllowed` or `full`, of a server also `unreachable`, `unauthorized` or `failed`; the database is as
-  ///   it was then, unless contents of assets could not be written: what was merged before stays. `CancellationError`.
+  /// - Throws: `MagicDataError` with `notFound` (no remote), `incompatible` (another data set or format), `fork`, `busy`,
+  ///   `damaged`, `notAllowed` or `full`, of a server also `unreachable`, `unauthorized` or `failed`; the database is as it was
+  ///   then, unless contents of assets could not be written: what was merged before stays. `CancellationError`.
   ///
-  /// - Parameter accepting: replicas whose clocks are ahead, by their ids (``PullReport/heldBack``) or how these begin: what they wrote is merged all the same, and this
-  ///   database's clock goes on from there. With the next push that is told to the others, who then hold back nothing up to that time either.
+  /// - Parameter accepting: replicas whose clocks are ahead, by their ids (``PullReport/heldBack``) or how these begin: what
+  ///   they wrote is merged all the same, and this database's clock goes on from there. With the next push that is told to the
+  ///   others, who then hold back nothing up to that time either.
   @discardableResult
   public func pull(accepting replicas: Set<String> = []) async throws -> PullReport {
     let replicator = accepting(replicas)
@@ -28,7 +31,7 @@ extension MagicReplicator {
   }
 
   /// - Parameter contents: where contents of assets are to be had.
-  func merge(_ arrivals: Arrivals, of dataSet: DataSetID, contents remote: any OpenRemote) async throws -> PullReport {
+  func merge(_ arrivals: IncomingSegments, of dataSet: DataSetID, contents remote: any OpenRemote) async throws -> PullReport {
     defer { withExtendedLifetime(arrivals) {} }
     while true {
       do {
@@ -40,9 +43,10 @@ extension MagicReplicator {
   }
 
   private func mergeOnce(
-    _ arrivals: Arrivals, of dataSet: DataSetID, contents remote: any OpenRemote
+    _ arrivals: IncomingSegments, of dataSet: DataSetID, contents remote: any OpenRemote
   ) async throws -> PullReport {
-    // Before the files are listed: who says what he has put there has put it there before. What cannot be read keeps nothing else back (K-7).
+    // Before the files are listed: who says what he has put there has put it there before. What cannot be read keeps nothing
+    // else back (K-7).
     let said = Result { try arrivals.folder.acknowledged(dataSet) }
     // What is there already costs a look at the frontiers, and no write.
     let (listing, inStep, lacking) = try await arrivals.withSnapshot(of: magic, dataSet, source) {
@@ -108,7 +112,7 @@ extension MagicReplicator {
   }
 
   private func merge(
-    _ listing: FolderListing, of dataSet: DataSetID, _ arrivals: Arrivals, _ said: FolderAcknowledgements?
+    _ listing: FolderListing, of dataSet: DataSetID, _ arrivals: IncomingSegments, _ said: FolderAcknowledgements?
   ) async throws -> (PullReport, [MagicConflict]) {
     let milliseconds = magic.store.surroundings.milliseconds()
     let events = source
@@ -122,7 +126,8 @@ extension MagicReplicator {
       let (report, conflicts) = try db.keepingReplicas(atMost: most) {
         try listing.mergeAll(into: db, store, milliseconds, accepted, said, events)
       }
-      // A remote of which nothing could be read binds nobody, and nor does one that is made of this database and may come to nobody (F-11).
+      // A remote of which nothing could be read binds nobody, and nor does one that is made of this database and may come to
+      // nobody (F-11).
       let mayBeNone = try isToBeMade && DatabaseState(db).dataSet == dataSet
       if report.transactions > 0 || report.isComplete && !mayBeNone { try DatabaseState.settle(dataSet, db) }
       return (report, conflicts, listing.doubtful)

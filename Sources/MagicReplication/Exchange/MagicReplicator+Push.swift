@@ -3,11 +3,13 @@ package import MagicData
 package import MagicJournal
 
 extension MagicReplicator {
-  /// Sends what the remote lacks: this replica's transactions, those that it holds of others, and then the contents of assets. Makes the remote if
-  /// there is none.
+  /// Sends what the remote lacks: this replica's transactions, those that it holds of others, and then the contents of assets.
+  /// Makes the remote if there is none.
   ///
-  /// - Throws: `MagicDataError` with `incompatible` (another data set), `fork`, `full`, `notAllowed`, `notFound`, `exists` (the folder is no remote, and not empty), `busy` (its magicdata.json has not come yet, or another program has locked the folder that the assets' folder is in) or `damaged`; of a
-  ///   server also `unreachable`, `unauthorized` or `failed`; `CancellationError`. What was written before stays, and is whole.
+  /// - Throws: `MagicDataError` with `incompatible` (another data set), `fork`, `full`, `notAllowed`, `notFound`, `exists` (the
+  ///   folder is no remote, and not empty), `busy` (its magicdata.json has not come yet, or another program has locked the
+  ///   folder that the assets' folder is in) or `damaged`; of a server also `unreachable`, `unauthorized` or `failed`;
+  ///   `CancellationError`. What was written before stays, and is whole.
   @discardableResult
   public func push() async throws -> PushReport {
     try await telling {
@@ -36,12 +38,12 @@ extension FolderRemote {
     let store = magic.store
     // What is here for the time may come to nobody: who has packed it settles.
     if !isForTheTime, try await !store.readBriefly({ db in try DatabaseState(db).isSettled }) {
-      try await Arrivals(self).withSnapshot(of: magic, dataSet, events) { _, _ in }
+      try await IncomingSegments(self).withSnapshot(of: magic, dataSet, events) { _, _ in }
       try makeSegments()
       // From here on something may flow, so both sides stand for one data set.
       try await store.write { db in try DatabaseState.settle(dataSet, db) }
     }
-    var delivery = try await Arrivals(self).withSnapshot(of: magic, dataSet, events) { db, snapshot in
+    var delivery = try await IncomingSegments(self).withSnapshot(of: magic, dataSet, events) { db, snapshot in
       // What it holds is on the disk before anybody else has it (J-21).
       try store.syncToDisk(db)
       try makeSegments()
@@ -51,7 +53,17 @@ extension FolderRemote {
       var push = JournalPush(
         remote: self, dataSet: dataSet, snapshot: snapshot, meter: ProgressMeter(events, .push, of: waiting),
         floor: try snapshot.journal.floor())
-      try push.send()
+      do {
+        try push.send()
+      } catch let error as MagicDataError where error.code == .notAllowed && waiting > 0 && access(segments.path, W_OK) != 0 {
+        // It names a file that nobody knows.
+        throw MagicDataError(
+          .notAllowed,
+          """
+          \(folder.path) may only be read here, and \(waiting) \(waiting == 1 ? "transaction waits" : "transactions wait") to be pushed; pull instead \
+          (`magic-sync pull DB`, with `--watch` for as long as it runs), or get the right to write there
+          """, cause: error)
+      }
       push.tidy()
       var delivery = Delivery()
       (delivery.report, delivery.pushed) = (push.report, try snapshot.journal.named(held))
@@ -60,8 +72,8 @@ extension FolderRemote {
     do {
       try await sayPushed(delivery.pushed, magic, dataSet)
     } catch let error as MagicDataError where error.code == .notAllowed {
-      // Who may only read and has nothing to send is in step all the same; not to be known keeps history where it is, and nothing else. What stands in the folder's place is said
-      // each time: nobody is known there.
+      // Who may only read and has nothing to send is in step all the same; not to be known keeps history where it is, and
+      // nothing else. What stands in the folder's place is said each time: nobody is known there.
       if delivery.report.segments + delivery.report.checkpoints > 0 || obstacle(acks) != nil {
         delivery.report.unread.append(UnreadFile(path: acks.path, code: error.code, message: error.message))
       }
@@ -209,11 +221,12 @@ private struct JournalPush {
   private mutating func send(_ replica: ReplicaID, _ hole: ClosedRange<UInt64>) throws {
     let cutter = SegmentCutter(dataSet: dataSet, writer: snapshot.state.replica, journal: journal)
     var first = hole.lowerBound
-    // One is compressed, which takes about as long, while the next is collected. Of large ones memory may have no room for two, and they are packed in parts.
-    var before: Aside<SegmentCutter.Cut>?
+    // One is compressed, which takes about as long, while the next is collected. Of large ones memory may have no room for two,
+    // and they are packed in parts.
+    var before: BlockingFuture<SegmentCutter.Cut>?
     while first <= hole.upperBound, let collected = try cutter.collect(replica, first...hole.upperBound, meter) {
       try write(before?.result(), replica)
-      before = collected.isLarge ? nil : Aside { try collected.finish() }
+      before = collected.isLarge ? nil : BlockingFuture { try collected.finish() }
       if collected.isLarge { try write(collected.finish(), replica) }
       first = collected.run.upperBound + 1
     }

@@ -3,24 +3,41 @@ internal import MagicData
 internal import MagicJournal
 
 extension MagicReplicator {
-  /// Keeps database and remote in step until the task is cancelled or the database closed; then it returns, with both sides whole.
+  /// Keeps database and remote in step until the task is cancelled or the database closed; then it returns, with both sides
+  /// whole.
   ///
-  /// A round begins after a commit to the database, by whatever process, and when the remote's files are others; every minute in any case, and sooner while
-  /// the remote lacks contents of assets that objects name: they come after the objects. A round that
-  /// fails for what may pass (a share that is not there, a file that is still on its way, a database that is busy, a full disk) is told as
-  /// ``MagicReplicationEvent/retrying(_:after:)`` and tried again, after a pause that doubles up to five minutes.
+  /// A round begins after a commit to the database, by whatever process, and when the remote's files are others; every minute
+  /// in any case, and sooner while the remote lacks contents of assets that objects name: they come after the objects. A round
+  /// that fails for what may pass (a share that is not there, a file that is still on its way, a database that is busy, a full
+  /// disk) is told as ``MagicReplicationEvent/retrying(_:after:)`` and tried again, after a pause that doubles up to five
+  /// minutes.
   ///
-  /// A folder that was there once is not made again: where it is gone, a share may not be mounted. Then it is waited for; ``sync(accepting:)`` makes it.
+  /// A folder that was there once is not made again: where it is gone, a share may not be mounted. Then it is waited for;
+  /// ``sync(accepting:)`` makes it.
   ///
-  /// - Parameter interval: how often a folder is looked at, and the least time from one round to the next, which gathers small writes; a server tells of changes.
-  /// - Throws: `MagicDataError` for what another try does not mend: `notFound` if the database's own file was removed or replaced, `fork`, `incompatible`, `notADatabase`, `tooLarge`, `unauthorized` (but for a certificate that is not trusted, since another may come), `transaction`, `model`,
-  ///   `value`, `query`, `unsetValue`, `notSaved`. What a person mends in files and folders (`notAllowed`, `exists`, `notFound`) is tried again and told.
+  /// - Parameter interval: how often a folder is looked at, and the least time from one round to the next, which gathers small
+  ///   writes; a server tells of changes.
+  /// - Throws: `MagicDataError` for what another try does not mend: `notFound` if the database's own file was removed or
+  ///   replaced, `fork`, `incompatible`, `notADatabase`, `tooLarge`, `unauthorized` (but for a certificate that is not trusted,
+  ///   since another may come, and for what the token does not let send that others have as well, which is told as
+  ///   ``MagicReplicationEvent/retrying(_:after:)``), `transaction`, `model`, `value`, `query`, `unsetValue`, `notSaved`. What
+  ///   a person mends in files and folders (`notAllowed`, `exists`, `notFound`) is tried again and told.
   public func run(every interval: Duration = .seconds(1)) async throws {
-    var (told, wasThere) = ([String](), false)
+    var (told, wasThere, left) = ([String](), false, String?.none)
     try await keepExchanging(every: interval) { remote in
-      // What a server lacks, it has lost itself.
-      let report = try await sync(remote, making: !(wasThere && remote is FolderRemote))
-      wasThere = true
+      let before = Locked(PullReport())
+      let report: SyncReport
+      do {
+        // What a server lacks, it has lost itself.
+        report = try await sync(remote, making: !(wasThere && remote is FolderRemote), after: before)
+      } catch let error as MagicDataError where error.cause is LeftToOthers {
+        // What comes is followed all the same, and others may bring it at any time.
+        if left != error.message { source.tell(.retrying(error, after: MagicReplicator.longest)) }
+        (wasThere, left) = (true, error.message)
+        let pulled = before.withLock { $0 }
+        return (pulled.transactions, pulled.missingAssets)
+      }
+      (wasThere, left) = (true, nil)
       // While nothing else is to be done.
       if report.transactions == 0 {
         do {
@@ -40,10 +57,11 @@ extension MagicReplicator {
   /// The same, and sends nothing.
   ///
   /// - Parameter pulled: hears of each pull.
-  func keepPulling(every interval: Duration = .seconds(1), _ pulled: (PullReport) -> Void) async throws {
+  package func keepPulling(every interval: Duration = .seconds(1), _ pulled: (PullReport) async -> Void) async throws {
     try await keepExchanging(every: interval) { remote in
-      let report = try await pull(remote, agreed(remote.dataSet()))
-      pulled(report)
+      let report = try await pull(remote, found(remote))
+      try await remember()
+      await pulled(report)
       return (report.transactions, report.missingAssets)
     }
   }
@@ -100,8 +118,9 @@ extension MagicReplicator {
       if earliest > .now { try await Task.sleep(until: earliest, clock: .continuous) }
       return (search, nil)
     }
-    // If the remote does not tell that it holds the same, what came meanwhile is not told from what the round moved: the next one begins at once, and has to find
-    // nothing. If it finds the same again, as where a server holds back what comes from a clock that is ahead, there is time.
+    // If the remote does not tell that it holds the same, what came meanwhile is not told from what the round moved: the next
+    // one begins at once, and has to find nothing. If it finds the same again, as where a server holds back what comes from a
+    // clock that is ahead, there is time.
     let (row, now) = try await magic.store.readBriefly { db in (try DatabaseState(db).lastRow, try JournalIndex(db).frontier())
     }
     let isInStep = remote.holds(now)
@@ -126,8 +145,15 @@ extension MagicReplicator {
     }
   }
 
-  /// Without any sign, a round begins this long after the one before: a clock that was ahead has been reached, a file under the same name has come whole.
+  /// Without any sign, a round begins this long after the one before: a clock that was ahead has been reached, a file under the
+  /// same name has come whole.
   private static let longest = Duration.seconds(60)
+}
+
+/// A remote lacks what others have as well, and the client may not write (F-24). It ends an exchange, and nobody who keeps in
+/// step.
+package struct LeftToOthers: Error {
+  package init() {}
 }
 
 /// A cause that may be gone without anybody's doing, though another error of the same code stays (F-24).

@@ -27,16 +27,18 @@ public struct MagicReplicator: Sendable {
     source = EventSource()
   }
 
-  /// What this replicator, and copies of it, do from now on. Each asking gives a sequence of its own, which keeps up to 1,000 events for whoever is slow
-  /// and then drops the oldest; it ends with the last copy.
+  /// What this replicator, and copies of it, do from now on. Each asking gives a sequence of its own, which keeps up to 1,000
+  /// events for whoever is slow and then drops the oldest; it ends with the last copy.
   public var events: AsyncStream<MagicReplicationEvent> { source.stream }
 
   /// Pulls, then pushes. Two replicas that sync in turn until nothing moves are equal.
   ///
-  /// A task that is cancelled meanwhile leaves both sides whole: what the pull has not committed was not merged, what the push has written is there.
+  /// A task that is cancelled meanwhile leaves both sides whole: what the pull has not committed was not merged, what the push
+  /// has written is there.
   ///
   /// - Parameter accepting: as for ``pull(accepting:)``.
-  /// - Throws: as ``pull(accepting:)`` and ``push()``; `failed` if another replica holds the same and comes to other values, when all was exchanged.
+  /// - Throws: as ``pull(accepting:)`` and ``push()``; `failed` if another replica holds the same and comes to other values,
+  ///   when all was exchanged.
   @discardableResult
   public func sync(accepting replicas: Set<String> = []) async throws -> (pull: PullReport, push: PushReport) {
     let replicator = accepting(replicas)
@@ -106,7 +108,8 @@ public struct MagicReplicator: Sendable {
     return try agreed(try await remote.dataSet(orMake: state.dataSet), state)
   }
 
-  /// The remote's data set, if the database has it or may take it (F-11). What takes it is the transaction that moves something.
+  /// The remote's data set, if the database has it or may take it (F-11). What takes it is the transaction that moves
+  /// something.
   func agreed(_ dataSet: DataSetID) async throws -> DataSetID { try agreed(dataSet, try await state()) }
 
   private func agreed(_ dataSet: DataSetID, _ state: DatabaseState) throws -> DataSetID {

@@ -22,8 +22,9 @@ public struct PushReport: Sendable, Equatable {
   public package(set) var assetBytes = 0
   /// Assets that objects name and that neither the remote nor this database has.
   public package(set) var missingAssets = 0
-  /// What was not sent or not taken: files of this database's own assets that do not hold what they should or cannot be read, transactions that a server's database does not take yet,
-  /// since by its clock they are from the future, what a server did not keep, and what was to be acknowledged in a folder.
+  /// What was not sent or not taken: files of this database's own assets that do not hold what they should or cannot be read,
+  /// transactions that a server's database does not take yet, since by its clock they are from the future, what a server did
+  /// not keep, and what was to be acknowledged in a folder.
   public package(set) var unread: [UnreadFile] = []
   /// Names of assets of which neither the remote nor this database has a file.
   package var lacking: Set<String> = []
@@ -54,20 +55,24 @@ public struct PullReport: Sendable, Equatable {
   public package(set) var bytes = 0
   /// Bytes of the same before compression.
   public package(set) var inflatedBytes = 0
-  /// Values of this replica that lost to others', and others' that lost to this one's, written without knowing of each other: see ``MagicConflict``.
+  /// Values of this replica that lost to others', and others' that lost to this one's, written without knowing of each other:
+  /// see ``MagicConflict``.
   public package(set) var conflicts = 0
   /// Replicas whose clocks are more than an hour ahead. What they wrote waits in the remote.
   public package(set) var heldBack: [HeldBack] = []
-  /// Files that are damaged, cut short, of a newer format or cannot be read, and whose content nothing else gave. All else was merged.
+  /// Files that are damaged, cut short, of a newer format or cannot be read, and whose content nothing else gave. All else was
+  /// merged.
   public package(set) var unread: [UnreadFile] = []
-  /// Transactions that are missing in the remote: before others, which wait there, or after all, as who put them there has said; of the latter no more once there are 1,000.
+  /// Transactions that are missing in the remote: before others, which wait there, or after all, as who put them there has
+  /// said; of the latter no more once there are 1,000.
   public package(set) var gaps: [Gap] = []
   static let mostGaps = 1_000
   /// Contents of assets fetched.
   public package(set) var assets = 0
   /// Bytes of these contents.
   public package(set) var assetBytes = 0
-  /// Assets that objects name and that are not here: the remote lacks them, or has them damaged. The next pull looks for them again.
+  /// Assets that objects name and that are not here: the remote lacks them, or has them damaged. The next pull looks for them
+  /// again.
   public package(set) var missingAssets = 0
 
   /// Whether everything that the remote holds, and all that objects name, is here.
@@ -75,7 +80,8 @@ public struct PullReport: Sendable, Equatable {
 
   package init() {}
 
-  /// A replica of which transactions wait, since its clock is too far ahead (C-5); ``MagicReplicationEvent/parked(_:)`` tells it.
+  /// A replica of which transactions wait, since its clock is too far ahead (C-5); ``MagicReplicationEvent/parked(_:)`` tells
+  /// it.
   public struct HeldBack: Sendable, Equatable {
     /// The replica id, 32 hexadecimal digits.
     public let replica: String

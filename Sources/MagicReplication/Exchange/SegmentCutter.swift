@@ -41,7 +41,8 @@ package struct SegmentCutter {
     }
   }
 
-  /// A segment that begins with a run, and holds as much of it as one segment should (S-8). `nil` if the journal has nothing of it.
+  /// A segment that begins with a run, and holds as much of it as one segment should (S-8). `nil` if the journal has nothing of
+  /// it.
   ///
   /// - Throws: `IsLarge` for one of more bytes than `size`, before compression.
   func collect(

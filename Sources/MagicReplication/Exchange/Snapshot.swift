@@ -38,7 +38,7 @@ struct Snapshot {
   }
 }
 
-extension Arrivals {
+extension IncomingSegments {
   /// Looks at both sides. A database of whose id a copy has made other use becomes a replica of its own before (F-17).
   func withSnapshot<Result: Sendable>(
     of magic: MagicData, _ dataSet: DataSetID, _ events: EventSource,
@@ -57,11 +57,12 @@ extension Arrivals {
         guard try await magic.close(error.cause as? Fork, self, dataSet, events) else { throw error }
         continue
       }
-      if let fresh = store.takeFreshReplica() { events.tell(.becameReplica(fresh.description)) }
+      if let change = store.takeReplicaChange() { events.tell(MagicReplicationEvent(change)) }
       switch seen {
       case .whole(let result): return result
       case .branch:
-        // Another process may have written and sent more between the look at the database and that at the folder: looked at again while nobody writes here.
+        // Another process may have written and sent more between the look at the database and that at the folder: looked at
+        // again while nobody writes here.
         try await store.write { db in
           guard let branch = try Snapshot(unchecked: db, folder, dataSet, beyond: held).branch else { return }
           try store.leaveReplica(from: branch.first, withFloor: branch.isFloorDoubtful, db)
@@ -70,7 +71,8 @@ extension Arrivals {
     }
   }
 
-  /// Gives the database an id of its own, if a copy of it has made other use of the one that it has, and closes those of others under which two have written.
+  /// Gives the database an id of its own, if a copy of it has made other use of the one that it has, and closes those of others
+  /// under which two have written.
   ///
   /// - Parameter suspects: all that the remote has of them is in the folder.
   package func part(
@@ -87,7 +89,7 @@ extension MagicData {
   ///
   /// - Returns: whether there was something to close.
   func close(
-    _ fork: Fork?, _ arrivals: Arrivals, _ dataSet: DataSetID, _ events: EventSource
+    _ fork: Fork?, _ arrivals: IncomingSegments, _ dataSet: DataSetID, _ events: EventSource
   ) async throws -> Bool {
     guard let fork else { return false }
     let (folder, most) = (arrivals.folder, arrivals.replicasAtMost)
@@ -103,7 +105,13 @@ extension MagicData {
       return true
     }
     if isClosed { events.tell(.closed(fork.replica.description)) }
-    if let fresh = store.takeFreshReplica() { events.tell(.becameReplica(fresh.description)) }
+    if let change = store.takeReplicaChange() { events.tell(MagicReplicationEvent(change)) }
     return isClosed
+  }
+}
+
+extension MagicReplicationEvent {
+  fileprivate init(_ change: ReplicaChange) {
+    self = .becameReplica(change.fresh.description, former: change.former.description)
   }
 }

@@ -10,7 +10,7 @@ final class ExportReader {
   private(set) var schema = Schema()
   private var fieldCount = 0
   private let path: String
-  private let troubles: Troubles
+  private let troubles: ReadProblems
   private let file: FileHandle
   private var buffer: [UInt8] = []
   private var start = 0
@@ -29,7 +29,7 @@ final class ExportReader {
   private static let lineLimit = 1 << 29
 
   /// Reads the first line.
-  init(_ file: URL, _ troubles: Troubles) throws {
+  init(_ file: URL, _ troubles: ReadProblems) throws {
     path = file.path
     self.troubles = troubles
     do {
@@ -199,11 +199,11 @@ final class ExportReader {
     else { throw damaged("a transaction lacks replica, sequence, stamp, tag, root or entries, or has one that is none") }
     let name = TransactionName(stamp: stamp, tag: tag)
     var (entries, size): ([Entry], Int) = ([], 0)
-    var spoken: Set<Spoken> = []
+    var spoken: Set<TypedKey> = []
     for (ordinal, line) in lines.enumerated() {
       let entry = try read(line, UInt32(ordinal), name)
       size += entry.size
-      guard entry.isPossible(at: ordinal, of: name), spoken.insert(Spoken(type: entry.type, key: entry.key)).inserted,
+      guard entry.isPossible(at: ordinal, of: name), spoken.insert(TypedKey(type: entry.type, key: entry.key)).inserted,
         size <= Limits.transactionBytes
       else { throw damaged("entry \(ordinal) cannot stand in its transaction") }
       entries.append(entry)
@@ -223,11 +223,6 @@ final class ExportReader {
     lastVersion = version
     lasts[transaction.replica] = (transaction.sequence, version.stamp)
     return transaction
-  }
-
-  private struct Spoken: Hashable {
-    let type: Int
-    let key: ObjectKey
   }
 
   ///

@@ -1,7 +1,8 @@
 internal import MagicData
 internal import MagicJournal
 
-/// What files have under an id that is closed, beyond where it was closed: the branches that several databases have written under it (J-33).
+/// What files have under an id that is closed, beyond where it was closed: the branches that several databases have written
+/// under it (J-33).
 ///
 /// They hang together by the names that transactions have before them, however they are cut.
 struct Adoption {

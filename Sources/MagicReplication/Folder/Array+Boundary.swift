@@ -1,5 +1,5 @@
 extension Array {
-  /// Of the first one for which it holds, where it holds for all after that; else the end.
+  /// The index of the first element for which it holds, or the end; it must hold for all that follow. O(log *n*).
   func boundary(_ isBeyond: (Element) -> Bool) -> Int {
     var (low, high) = (0, count)
     while low < high {

@@ -18,7 +18,8 @@ struct Consolidation {
 
   private var deleted = 0
 
-  /// Bodies below these lengths are small, and very small. A segment that was cut for its size (S-8) has 131,072 bytes at least: an entry that counts 32 takes one.
+  /// Bodies below these lengths are small, and very small. A segment that was cut for its size (S-8) has 131,072 bytes at
+  /// least: an entry that counts 32 takes one.
   private static let (small, tiny) = (1 << 16, 1 << 12)
   /// So many of them that follow each other are made one by a push.
   private static let (manySmall, manyTiny) = (32, 16)
@@ -183,7 +184,8 @@ struct Consolidation {
     let kept = Set(chain.map(\.name))
     let covered = runs.files.filter { !kept.contains($0.name) && (extent == .all || $0.header.writer == writer) }
     guard covered.count >= (extent == .all ? 1 : Consolidation.manyTiny) else { return }
-    // Who wrote what covers them was stopped, maybe before its name was on the disk, or has copied it and synced nothing (H-26).
+    // Who wrote what covers them was stopped, maybe before its name was on the disk, or has copied it and synced nothing
+    // (H-26).
     if !isDryRun { try listing.syncFolder() }
     for whole in chain {
       let isUseful = covered.contains { $0.name.first >= whole.name.first && $0.name.last <= whole.name.last }

@@ -62,7 +62,7 @@ extension FolderListing {
 
   mutating func add(_ name: SegmentFileName, _ header: SegmentHeader) {
     rejected.removeAll { $0.name == name }
-    runs[name.replica, default: Runs([])].add(File(name: name, header: header, url: url(of: name)))
+    runs[name.replica, default: ReplicaSegments([])].add(File(name: name, header: header, url: url(of: name)))
   }
 
   /// Deletes a file of which the listing still knows.
@@ -76,7 +76,7 @@ extension FolderListing {
   mutating func forget(_ names: Set<SegmentFileName>) {
     rejected.removeAll { names.contains($0.name) }
     for replica in Set(names.map(\.replica)) {
-      runs[replica] = runs[replica].map { Runs($0.files.filter { !names.contains($0.name) }) }
+      runs[replica] = runs[replica].map { ReplicaSegments($0.files.filter { !names.contains($0.name) }) }
     }
   }
 

@@ -17,8 +17,9 @@ extension FolderListing {
     }
   }
 
-  /// Of two branches of an id the shorter one may end where no header of the other's speaks of. What goes on from different transactions has different names, so two files
-  /// have no branches between them if the last transaction of both is the same; and it is enough to compare each with the one before it that reaches farthest.
+  /// Of two branches of an id the shorter one may end where no header of the other's speaks of. What goes on from different
+  /// transactions has different names, so two files have no branches between them if the last transaction of both is the same;
+  /// and it is enough to compare each with the one before it that reaches farthest.
   mutating func checkOverlaps() throws {
     let floor = covered
     for replica in replicas {

@@ -13,8 +13,9 @@ extension FolderListing {
     }
   }
 
-  /// Looks for those of them that nothing shows under another id: their writer had not heard of the closing, and nobody who has met them has sent them since. Transactions keep their
-  /// names (J-3), so headers mostly tell, and files are read where they do not.
+  /// Looks for those of them that nothing shows under another id: their writer had not heard of the closing, and nobody who has
+  /// met them has sent them since. Transactions keep their names (J-3), so headers mostly tell, and files are read where they
+  /// do not.
   mutating func findUnadopted() {
     unadopted = []
     guard !limits.isEmpty else { return }
@@ -52,7 +53,8 @@ extension FolderListing {
     }
   }
 
-  /// Whether a checkpoint stands for what a file ends with: below its floor no names are left, but under which ids it may be follows from those that led there (J-31).
+  /// Whether a checkpoint stands for what a file ends with: below its floor no names are left, but under which ids it may be
+  /// follows from those that led there (J-31).
   private func isCovered(_ end: File) -> Bool {
     let (replica, floor) = (end.name.replica, covered)
     guard !floor.replicas.isEmpty else { return false }

@@ -11,7 +11,7 @@ struct FolderListing: Sendable {
   }
 
   /// The files that count (F-5).
-  var runs: [ReplicaID: Runs] = [:]
+  var runs: [ReplicaID: ReplicaSegments] = [:]
   /// The others that are named as segments are, and why they do not count.
   var rejected: [(name: SegmentFileName, error: MagicDataError)] = []
   /// The checkpoints that count, in the order of their names (K-12).
@@ -89,7 +89,7 @@ struct FolderListing: Sendable {
         if error.code == .notFound { hasVanished = true } else { rejected.append((name, error)) }
       }
     }
-    runs = files.mapValues(Runs.init)
+    runs = files.mapValues(ReplicaSegments.init)
     try lookAtCheckpoints()
   }
 
@@ -168,17 +168,20 @@ struct FolderListing: Sendable {
     return frontier
   }
 
-  /// The same with names, and only as far as each file goes on from what is before it, as far as headers tell: what follows is another branch's (J-33).
-  var rows: [ReplicaID: Row] {
-    var rows: [ReplicaID: Row] = [:]
+  /// The same with names, and only as far as each file goes on from what is before it, as far as headers tell: what follows is
+  /// another branch's (J-33).
+  var rows: [ReplicaID: SegmentChain] {
+    var rows: [ReplicaID: SegmentChain] = [:]
     for checkpoint in checkpoints {
-      for replica in checkpoint.floor.replicas { checkpoint.floor[replica].map { rows[replica, default: Row()].raise(to: $0) } }
+      for replica in checkpoint.floor.replicas {
+        checkpoint.floor[replica].map { rows[replica, default: SegmentChain()].raise(to: $0) }
+      }
     }
-    for replica in replicas { extend(&rows[replica, default: Row()], replica) }
+    for replica in replicas { extend(&rows[replica, default: SegmentChain()], replica) }
     return rows
   }
 
-  func extend(_ row: inout Row, _ replica: ReplicaID) {
+  func extend(_ row: inout SegmentChain, _ replica: ReplicaID) {
     while var file = next(after: row.last, of: replica) {
       if let end = row.end, file.name.first == end.sequence + 1, file.header.previous != end.name {
         guard let other = runs[replica]?.files(from: end.sequence + 1).first(where: { $0.header.previous == end.name }) else {
@@ -226,7 +229,8 @@ struct FolderListing: Sendable {
     }
   }
 
-  /// Whether a file may have, up to where its id was closed, something else than everybody: where that is a floor, what is below it cannot be compared.
+  /// Whether a file may have, up to where its id was closed, something else than everybody: where that is a floor, what is
+  /// below it cannot be compared.
   func isDoubtful(_ file: File) -> Bool {
     guard let limit = limits[file.name.replica], let name = limitNames[file.name.replica] else { return false }
     return file.header.last > limit || file.header.last == limit && file.header.lastName != name

@@ -24,7 +24,8 @@ struct FolderAcknowledgements: Sendable {
     together.learn(file)
   }
 
-  /// For each replica the last sequence that somebody says to have put here himself (K-7), unless he is expired or less is known of him since (J-31).
+  /// For each replica the last sequence that somebody says to have put here himself (K-7), unless he is expired or less is
+  /// known of him since (J-31).
   var put: Frontier {
     var put = Frontier()
     for (writer, file) in files {
@@ -76,6 +77,7 @@ struct FolderMembers: Sendable {
   private var known: KnownMembers
   private(set) var closings: [ReplicaID: UInt64] = [:]
   private(set) var acceptedTime: Int64 = 0
+  private(set) var names = ReplicaNames()
   private var dataSet: DataSetID?
   private var seen: [String: OpenFile.State] = [:]
   /// When the last look began.
@@ -100,6 +102,7 @@ struct FolderMembers: Sendable {
     // What was taken away is forgotten, and so is all that was said of another data set.
     if self.dataSet != dataSet || seen.keys.contains(where: { there[$0] == nil }) {
       (self.dataSet, seen, known, closings, acceptedTime) = (dataSet, [:], KnownMembers(), [:], 0)
+      names = ReplicaNames()
     }
     for (name, state) in there.filter({ seen[$0.key] != $0.value }).sorted(by: { $0.key < $1.key }) {
       seen[name] = state
@@ -118,7 +121,8 @@ struct FolderMembers: Sendable {
     learn(file, closingsAtMost: Members.most)
   }
 
-  /// - Parameter most: of ids that are closed. Who looks once learns of as many as the files have; who goes on looking would of ever more.
+  /// - Parameter most: of ids that are closed. Who looks once learns of as many as the files have; who goes on looking would of
+  ///   ever more.
   fileprivate mutating func learn(_ file: AckFile, closingsAtMost most: Int = .max) {
     for member in file.members.values.sorted(by: { $0.replica < $1.replica }) { known.learn(member) }
     for (replica, last) in file.closings.sorted(by: { $0.key < $1.key })
@@ -126,5 +130,6 @@ struct FolderMembers: Sendable {
       closings[replica] = min(last, closings[replica] ?? last)
     }
     acceptedTime = max(acceptedTime, file.acceptedTime)
+    names.learn(file.names)
   }
 }

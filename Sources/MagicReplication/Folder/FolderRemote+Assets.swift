@@ -21,7 +21,7 @@ extension FolderRemote {
       guard case .folder = FolderRemote.kind(of: contents(start)) else { return [String]() }
       return try listing(of: contents(start)).sorted().filter { name in
         name.hasPrefix(start) && name.count == 64 && [UInt8](hexadecimal: name)?.hexadecimal == name
-          && PieceReader.length(of: content(name)) != nil
+          && ChunkReader.length(of: content(name)) != nil
       }
     }
   }

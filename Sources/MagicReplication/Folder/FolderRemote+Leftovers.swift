@@ -11,7 +11,8 @@ extension FolderRemote {
   /// Nobody writes to one file for longer, in seconds.
   static let age: TimeInterval = 86_400
 
-  /// Temporary files, and contents that broke off on their way, that nobody has written to for a day, by the folder's own clock.
+  /// Temporary files, and contents that broke off on their way, that nobody has written to for a day, by the folder's own
+  /// clock.
   func leftovers(isDryRun: Bool = false) throws -> [Leftover] {
     var folders = [folder, segments, assets, doubts, acks, checkpoints].filter { isOwnFolder($0) }
     if folders.contains(assets) {

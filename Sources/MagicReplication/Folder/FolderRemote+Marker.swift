@@ -4,10 +4,12 @@ internal import MagicJournal
 
 /// A magicdata.json that is lost or damaged (F-8).
 extension FolderRemote {
-  /// Puts it back, where the files beside it say that they are of the database's own data set, and none that it is of another (H-41).
+  /// Puts it back, where the files beside it say that they are of the database's own data set, and none that it is of another
+  /// (H-41).
   ///
   /// - Returns: whether it was. Where something else is the matter the next exchange says so.
-  /// - Throws: `MagicDataError` with `damaged`, or `busy` where it is lost, if this database is not the one to put it back; nothing is changed then.
+  /// - Throws: `MagicDataError` with `damaged`, or `busy` where it is lost, if this database is not the one to put it back;
+  ///   nothing is changed then.
   package func putBackMarker(of magic: MagicData) async throws -> Bool {
     let state = try await magic.store.readBriefly { db in try DatabaseState(db) }
     guard let trouble = markerTrouble(state.dataSet) else { return false }
@@ -61,7 +63,8 @@ extension FolderRemote {
     }
   }
 
-  /// The data sets that headers of segments and checkpoints name, and those that acknowledgements do. What is damaged says nothing.
+  /// The data sets that headers of segments and checkpoints name, and those that acknowledgements do. What is damaged says
+  /// nothing.
   private func namedDataSets() throws -> (headers: [DataSetID], acknowledgements: [DataSetID], hasUnknown: Bool) {
     var headers: [DataSetID] = []
     var hasUnknown = false

@@ -13,7 +13,7 @@ extension FolderRemote: Remote, OpenRemote {
     try await body(self)
   }
 
-  package func arrivals(for magic: MagicData, _ dataSet: DataSetID) -> Arrivals { Arrivals(self) }
+  package func arrivals(for magic: MagicData, _ dataSet: DataSetID) -> IncomingSegments { IncomingSegments(self) }
 
   package func contents(_ names: ArraySlice<String>, for magic: MagicData) -> (folder: FolderRemote, asked: Int) {
     (self, names.count)

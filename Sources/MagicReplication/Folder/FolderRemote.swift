@@ -2,7 +2,8 @@ public import Foundation
 internal import MagicData
 package import MagicJournal
 
-/// A folder through which replicas exchange their journals (Protocol/folder.md): on a disk, a share, a stick, or carried by a sync service.
+/// A folder through which replicas exchange their journals (Protocol/folder.md): on a disk, a share, a stick, or carried by a
+/// sync service.
 public struct FolderRemote: Sendable {
   /// Where it is, or is to be.
   public let folder: URL
@@ -48,8 +49,8 @@ public struct FolderRemote: Sendable {
   package var isThere: Bool { FileManager.default.fileExists(atPath: marker.path) }
 
   /// Throws if there is no remote that can be used. Reads the folder on the caller's thread.
-  /// - Throws: `MagicDataError` with `notFound` if there is no such folder, or it is no remote; `busy` if its magicdata.json has not come yet; `damaged` or
-  ///   `incompatible` if that says something else; `notAllowed`.
+  /// - Throws: `MagicDataError` with `notFound` if there is no such folder, or it is no remote; `busy` if its magicdata.json
+  ///   has not come yet; `damaged` or `incompatible` if that says something else; `notAllowed`.
   public func check() throws {
     _ = try dataSet()
   }
@@ -164,7 +165,8 @@ public struct FolderRemote: Sendable {
       """)
   }
 
-  /// Throws if there is a remote but for its marker, which may be on its way: with another one it would be another data set's (F-8).
+  /// Throws if there is a remote but for its marker, which may be on its way: with another one it would be another data set's
+  /// (F-8).
   func checkIsNoRest(of dataSet: DataSetID?) throws {
     guard
       try isMarkerAwaited

@@ -17,10 +17,11 @@ struct OwnBranch: Sendable {
 }
 
 extension FolderListing {
-  /// The first transaction under the database's own id that the folder has and the database has not, or has another of: a copy of the database, or what it was
-  /// before it was put back from a backup, has written it (L-11). `nil` if there is none.
+  /// The first transaction under the database's own id that the folder has and the database has not, or has another of: a copy
+  /// of the database, or what it was before it was put back from a backup, has written it (L-11). `nil` if there is none.
   ///
-  /// Where a checkpoint tells, it is the first of which nothing shows that both have it: below its floor no names are left, and what both have may be under two ids.
+  /// Where a checkpoint tells, it is the first of which nothing shows that both have it: below its floor no names are left, and
+  /// what both have may be under two ids.
   ///
   /// - Parameter hasSaid: whether the database has ever said what it holds, which it does with each push.
   func branch(
@@ -68,8 +69,8 @@ extension FolderListing {
     return (files + checkpoints.compactMap { $0.floor[replica] }).contains { $0.sequence <= end.sequence && $0 != end }
   }
 
-  /// Up to where all that is held and all that the folder has of a replica is one row of transactions, as far as names tell (J-33). `nil` if nothing that can be
-  /// read shows that it is not: a header alone closes no id.
+  /// Up to where all that is held and all that the folder has of a replica is one row of transactions, as far as names tell
+  /// (J-33). `nil` if nothing that can be read shows that it is not: a header alone closes no id.
   func shared(_ replica: ReplicaID, _ journal: some JournalAddresses, _ held: Frontier) throws -> UInt64? {
     let floor = try journal.floor(of: replica)?.sequence ?? 0
     var (first, names) = (UInt64?.none, [UInt64: TransactionName]())
@@ -105,10 +106,10 @@ extension FolderListing {
 
   /// What was said of addresses and is not the same, of each once.
   private struct Conflicts {
-    private(set) var list: [(address: Address, error: MagicDataError)] = []
-    private var addresses: Set<Address> = []
+    private(set) var list: [(address: TransactionAddress, error: MagicDataError)] = []
+    private var addresses: Set<TransactionAddress> = []
 
-    mutating func add(_ address: Address, _ error: @autoclosure () -> MagicDataError) {
+    mutating func add(_ address: TransactionAddress, _ error: @autoclosure () -> MagicDataError) {
       if addresses.insert(address).inserted { list.append((address, error())) }
     }
   }
@@ -117,10 +118,10 @@ extension FolderListing {
   private mutating func check(_ conflicts: (FolderListing) throws -> Conflicts) throws {
     while case let found = try conflicts(self).list, !found.isEmpty {
       let addresses = Set(found.map(\.address))
-      var (said, unread): ([Address: [File]], Set<SegmentFileName>) = ([:], [])
+      var (said, unread): ([TransactionAddress: [File]], Set<SegmentFileName>) = ([:], [])
       for file in files {
         for sequence in [file.header.last, file.header.first - 1] {
-          let address = Address(replica: file.name.replica, sequence: sequence)
+          let address = TransactionAddress(replica: file.name.replica, sequence: sequence)
           if addresses.contains(address) { said[address, default: []].append(file) }
         }
       }
@@ -137,7 +138,7 @@ extension FolderListing {
   }
 
   private func conflicts(_ journal: some JournalAddresses, _ held: Frontier, own: ReplicaID?) throws -> Conflicts {
-    var (names, floors, found) = ([Address: TransactionName](), [ReplicaID: UInt64](), Conflicts())
+    var (names, floors, found) = ([TransactionAddress: TransactionName](), [ReplicaID: UInt64](), Conflicts())
     for (address, name, isOfFloor) in claims {
       let (replica, sequence) = (address.replica, address.sequence)
       let floor = try floors[replica] ?? journal.floor(of: replica)?.sequence ?? 0
@@ -160,21 +161,23 @@ extension FolderListing {
   }
 
   /// What headers of segments and floors of checkpoints say.
-  private var claims: [(Address, TransactionName, isOfFloor: Bool)] {
+  private var claims: [(TransactionAddress, TransactionName, isOfFloor: Bool)] {
     files.map(\.header).flatMap { header in
-      let last = (Address(replica: header.replica, sequence: header.last), header.lastName, false)
+      let last = (TransactionAddress(replica: header.replica, sequence: header.last), header.lastName, false)
       return header.first > 1
-        ? [last, (Address(replica: header.replica, sequence: header.first - 1), header.previous, false)] : [last]
+        ? [last, (TransactionAddress(replica: header.replica, sequence: header.first - 1), header.previous, false)] : [last]
     }
       + highest.flatMap { checkpoint in
         checkpoint.replicas.compactMap { replica in
-          checkpoint.floor[replica].map { (Address(replica: replica, sequence: $0.sequence), $0.name, true) }
+          checkpoint.floor[replica].map { (TransactionAddress(replica: replica, sequence: $0.sequence), $0.name, true) }
         }
       }
   }
 
-  /// What a folder holds, for who has no database to compare it with. Of ids under which two databases have written what is everybody's counts: the rest stands
-  /// under other ids as well, since who says in the folder that they are closed sends that before (J-33), but for what he had not met by then (`findUnadopted`). Acknowledgements that cannot be read close nothing (K-7).
+  /// What a folder holds, for who has no database to compare it with. Of ids under which two databases have written what is
+  /// everybody's counts: the rest stands under other ids as well, since who says in the folder that they are closed sends that
+  /// before (J-33), but for what he had not met by then (`findUnadopted`). Acknowledgements that cannot be read close nothing
+  /// (K-7).
   init(limited remote: FolderRemote, _ dataSet: DataSetID) throws {
     // Before the files are listed: who says what he has put there, or closed, has sent it before.
     let said: Result<FolderAcknowledgements, MagicDataError>
@@ -194,19 +197,20 @@ extension FolderListing {
 
   /// The same of files that agree with each other.
   ///
-  /// - Throws: `MagicDataError` with `fork` if two databases have written under an id and nobody has closed it yet; `notAllowed` if the closings cannot be read,
-  ///   without which a branch would be taken for everybody's.
+  /// - Throws: `MagicDataError` with `fork` if two databases have written under an id and nobody has closed it yet;
+  ///   `notAllowed` if the closings cannot be read, without which a branch would be taken for everybody's.
   init(settled remote: FolderRemote, _ dataSet: DataSetID) throws {
     self = try FolderListing(limited: remote, dataSet)
     if let unheard { throw unheard }
     try checkForks()
   }
 
-  /// F-7 among the files alone. No journal tells what a longer file of another branch has beside the end of a shorter one, so files that overlap are read.
+  /// F-7 among the files alone. No journal tells what a longer file of another branch has beside the end of a shorter one, so
+  /// files that overlap are read.
   mutating func checkForks() throws {
     try check { listing in
       let floor = listing.covered
-      var (names, found) = ([Address: TransactionName](), Conflicts())
+      var (names, found) = ([TransactionAddress: TransactionName](), Conflicts())
       for (address, name, isOfFloor) in listing.claims {
         let limit = listing.limits[address.replica] ?? .max
         guard address.sequence <= limit else { continue }
@@ -218,11 +222,6 @@ extension FolderListing {
       return found
     }
     try checkOverlaps()
-  }
-
-  private struct Address: Hashable {
-    let replica: ReplicaID
-    let sequence: UInt64
   }
 }
 

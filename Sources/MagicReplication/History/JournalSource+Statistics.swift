@@ -16,4 +16,18 @@ extension JournalSource {
     statistics.report = report
     return statistics
   }
+
+  /// So many types are named to who has mistyped one.
+  private static let shownTypes = 10
+
+  /// What is said of a type of which nothing was written; `nil` for one that the journal has, or may have where not all of it
+  /// can be read.
+  package func unknown(type: String) async throws -> String? {
+    let all = try await statistics(LogSelection())
+    let types = all.types.keys.sorted()
+    guard all.report.isComplete, !types.contains(type) else { return nil }
+    let (shown, left) = (types.prefix(JournalSource.shownTypes), types.count - JournalSource.shownTypes)
+    let names = types.isEmpty ? "none" : shown.joined(separator: ", ") + (left > 0 ? " and \(left) more" : "")
+    return "there is no type \(type); the journal has \(names)"
+  }
 }

@@ -65,9 +65,10 @@ extension MagicHistory {
   ///   - type: the name of a type; `nil` for all.
   ///   - body: is called on a thread of its own, one object after the other. What it throws ends the reading.
   /// - Returns: what could not be read.
-  /// - Throws: `MagicDataError` with `notFound` for a moment that is none, or that lies before what compaction has given up; `CancellationError`.
-  /// - Complexity: O(journal) in anything but a database, of which a temporary one is made; there O(objects and their entries). Memory holds one object at a time, and
-  ///   the claims of automatic numbers.
+  /// - Throws: `MagicDataError` with `notFound` for a moment that is none, or that lies before what compaction has given up;
+  ///   `CancellationError`.
+  /// - Complexity: O(journal) in anything but a database, of which a temporary one is made; there O(objects and their entries).
+  ///   Memory holds one object at a time, and the claims of automatic numbers.
   @discardableResult
   public func forEachObject(
     at moment: MagicMoment? = nil, of type: String? = nil, _ body: @Sendable @escaping (Object) throws -> Void

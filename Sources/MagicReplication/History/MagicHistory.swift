@@ -9,8 +9,8 @@ internal import MagicJournal
 /// for change in try await history.history(of: "Note", "groceries").changes { print(change.author.time) }
 /// ```
 ///
-/// Nothing here needs the app's models, and nothing but ``rebuild(into:_:)`` and ``export(to:_:)`` writes anything. What is to be undone or mended is asked of
-/// the database: see `MagicData.undoing(_:)` and `MagicData.repair(_:)`.
+/// Nothing here needs the app's models, and nothing but ``rebuild(into:_:)`` and ``export(to:_:)`` writes anything. What is to
+/// be undone or mended is asked of the database: see `MagicData.undoing(_:)` and `MagicData.repair(_:)`.
 public struct MagicHistory: Sendable {
   let source: JournalSource
 
@@ -138,17 +138,18 @@ public struct MagicHistory: Sendable {
     try await source.history(of: type, object)
   }
 
-  /// Makes a database of the journal: objects, relations, history, and the assets that the source has. It is a replica of its own, of the same data set
-  /// unless the plan takes transactions apart, or history was given up and what was kept of that cannot be read whole.
+  /// Makes a database of the journal: objects, relations, history, and the assets that the source has. It is a replica of its
+  /// own, of the same data set unless the plan takes transactions apart, or history was given up and what was kept of that
+  /// cannot be read whole.
   ///
   /// It is there as a whole or not at all.
   /// - Parameters:
   ///   - path: as `MagicData(path:)` takes it, where no database is.
   ///   - plan: what is taken: all, if it says nothing.
   /// - Returns: what was merged, and what could not be read; what the same replica wrote after that is left out too.
-  /// - Throws: `MagicDataError` with `exists`; `notFound`; `notADatabase` for a path where none can be; `fork` if two databases have written under one id and nobody has told
-  ///   them apart; `notAllowed`, `full`, or `failed`: history was given up, and a part of what was kept of it is of a replica whose clock is
-  ///   ahead (`RebuildPlan.accepted` takes it); `CancellationError`.
+  /// - Throws: `MagicDataError` with `exists`; `notFound`; `notADatabase` for a path where none can be; `fork` if two databases
+  ///   have written under one id and nobody has told them apart; `notAllowed`, `full`, or `failed`: history was given up, and a
+  ///   part of what was kept of it is of a replica whose clock is ahead (`RebuildPlan.accepted` takes it); `CancellationError`.
   @discardableResult
   public func rebuild(into path: URL, _ plan: RebuildPlan = RebuildPlan()) async throws -> RebuildReport {
     let location = try DatabaseLocation(checking: path)
@@ -161,11 +162,12 @@ public struct MagicHistory: Sendable {
   /// Writes transactions as lines of JSON, with all that is in them (Protocol/export.md); ``init(path:)`` reads such a file.
   ///
   /// - Parameters:
-  ///   - file: is there as a whole or not at all, and takes the place of one that is there, with its permissions. A link stays one: it is the file that it leads to.
+  ///   - file: is there as a whole or not at all, and takes the place of one that is there, with its permissions. A link stays
+  ///     one: it is the file that it leads to.
   ///   - selection: the moments and replicas that are meant; other conditions leave no transaction out.
   /// - Returns: what could not be read.
-  /// - Throws: `MagicDataError` with `notFound` for a journal that was compacted, `fork` if two databases have written under one id and nobody has told them apart, `notAllowed`,
-  ///   `full`; `CancellationError`.
+  /// - Throws: `MagicDataError` with `notFound` for a journal that was compacted, `fork` if two databases have written under
+  ///   one id and nobody has told them apart, `notAllowed`, `full`; `CancellationError`.
   @discardableResult
   public func export(to file: URL, _ selection: Selection = Selection()) async throws -> MagicReadReport {
     let writer = try ExportFile(file)
@@ -179,13 +181,13 @@ public struct MagicHistory: Sendable {
 // @unchecked: a reading hands its lines over one after the other, and is awaited.
 private final class ExportFile: @unchecked Sendable {
   private let file: URL
-  private let writer: PieceWriter
+  private let writer: ChunkWriter
   private var lines: [UInt8] = []
 
   init(_ file: URL) throws {
     let place = file.linked
     self.file = place
-    writer = try PieceWriter(beside: place, permissions: DurableFile.permissions(of: place))
+    writer = try ChunkWriter(beside: place, permissions: DurableFile.permissions(of: place))
   }
 
   func append(_ line: [UInt8]) throws {

@@ -13,8 +13,9 @@ public struct MagicJournalStatistics: Sendable {
     public internal(set) var bytes = 0
   }
 
-  /// Values that a later write has taken the place of, or whose object was removed: what only history needs. A compaction gives them up once every replica has acknowledged all that the
-  /// journal holds, and those of removed objects a step later (Protocol/checkpoint.md, K-5, K-23).
+  /// Values that a later write has taken the place of, or whose object was removed: what only history needs. A compaction gives
+  /// them up once every replica has acknowledged all that the journal holds, and those of removed objects a step later
+  /// (Protocol/checkpoint.md, K-5, K-23).
   public struct Compaction: Sendable, Equatable {
     /// How many they are.
     public let values: Int
@@ -48,7 +49,8 @@ public struct MagicJournalStatistics: Sendable {
   package internal(set) var timeline = Timeline()
 }
 
-/// Counts of changes in equal spans of time. When there are too many spans they are joined in pairs, so that memory stays flat however long a journal is.
+/// Counts of changes in equal spans of time. When there are too many spans they are joined in pairs, so that memory stays flat
+/// however long a journal is.
 package struct Timeline: Sendable {
   /// In milliseconds since 1970.
   package private(set) var start: Int64 = 0

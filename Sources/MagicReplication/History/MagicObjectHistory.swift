@@ -83,10 +83,16 @@ public struct MagicObjectHistory: Sendable {
     }
     let held = Held(state, of: object.type)
     var places: [Version: Int] = [:]
-    for (index, of) in object.entries.enumerated() { places[of.entry.operation.version(ofValuesAt: of.version)] = index }
+    for (index, of) in object.entries.enumerated() {
+      let version = of.entry.operation.version(ofValuesAt: of.version)
+      if places[version] == nil { places[version] = index }
+    }
 
     var changes: [(place: Int, change: Change)] = []
-    func add(_ sorted: [ObjectConflicts.Write], _ property: String?) {
+    func add(_ writes: [ObjectConflicts.Write], _ property: String?) {
+      // What is held under two ids is one write (J-3).
+      var sorted: [ObjectConflicts.Write] = []
+      for write in writes where sorted.last.map({ !$0.isSame(as: write) }) ?? true { sorted.append(write) }
       for (index, write) in sorted.enumerated() {
         if property == nil, write.value != nil { continue }
         var next = index + 1 < sorted.count ? sorted[index + 1] : nil
@@ -137,6 +143,8 @@ public struct MagicObjectHistory: Sendable {
 private struct Held {
   /// With elements that were taken out (M-13).
   private let writes: [ObjectState.Write]
+  /// The same by field and element.
+  private let byPlace: [ObjectConflicts.Place: ObjectState.Write]
   private let type: TypeSchema
   /// By the first field of the name: what shows goes by it (M-14).
   private let highest: [Int: ObjectState.Write]
@@ -146,6 +154,7 @@ private struct Held {
     let writes = state.values
     let highest = Dictionary(writes.map { (type.slots[$0.field], $0) }) { max($0, $1) }
     (self.writes, self.type, self.highest) = (writes, type, highest)
+    byPlace = Dictionary(writes.map { ($0.place, $0) }) { $1 }
     // A field of which all elements were taken out is in no row.
     shownFields = Set(state.row.map(\.field)).union(highest.values.map(\.field))
   }
@@ -153,14 +162,34 @@ private struct Held {
   /// What an object shows.
   var shown: [ObjectState.Write] { writes.filter { shownFields.contains($0.field) && !$0.isTombstone } }
 
-  func shows(_ write: ObjectConflicts.Write) -> Bool { shownFields.contains(write.field) && writes.contains(write.state) }
+  func shows(_ write: ObjectConflicts.Write) -> Bool { shownFields.contains(write.field) && has(write) }
+
+  private func has(_ write: ObjectConflicts.Write) -> Bool { byPlace[write.state.place] == write.state }
 
   /// What shows in the place of a write that is held.
   func write(hiding write: ObjectConflicts.Write) -> ObjectState.Write? {
-    writes.contains(write.state) ? highest[type.slots[write.field]] : nil
+    has(write) ? highest[type.slots[write.field]] : nil
   }
 }
 
 extension ObjectConflicts.Write {
   fileprivate var state: ObjectState.Write { .init(version: version, field: field, value: value ?? .null) }
+
+  /// Wherever each stands.
+  fileprivate func isSame(as other: Self) -> Bool {
+    version == other.version && field == other.field && value == other.value && base == other.base
+  }
+}
+
+extension ObjectState.Write {
+  /// Where it folds by itself, with its field for the slot.
+  fileprivate var place: ObjectConflicts.Place {
+    let element: [UInt8] =
+      switch value {
+      case .set(let elements): elements.first?.key.encoded ?? []
+      case .dictionary(let elements): elements.first?.name ?? []
+      default: []
+      }
+    return ObjectConflicts.Place(slot: field, element: element)
+  }
 }

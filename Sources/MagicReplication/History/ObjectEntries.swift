@@ -34,9 +34,10 @@ extension JournalSource {
     let (found, report) = if let lookedUp { lookedUp } else { try await scanned(type, name) }
     guard let first = found.first else {
       let damage = report.unread.map(\.message) + report.gaps.map { "transactions of \($0.replica) are missing" }
+      let unknown = try await self.unknown(type: type)
       throw MagicDataError(
         .notFound,
-        "the journal has no \(type) \(object); `log --type \(type)` prints what there is"
+        (unknown ?? "there is no \(type) \(object); `magic-replay log SOURCE --type \(type)` prints those there are")
           + (damage.isEmpty ? "" : ". Not all of it could be read: \(damage.prefix(3).joined(separator: "; "))"))
     }
     guard found.count == 1 else {
@@ -66,24 +67,19 @@ extension JournalSource {
     try await OpenJournal.read([self]) { journal, checkCancelled in
       let holder = try name.number.flatMap { try journal.holder(of: $0, type, checkCancelled) }
       var (filter, union) = (EntryFilter(type: type), UnionSchema())
-      var found: [Named: [ObjectEntries.Of]] = [:]
+      var found: [TypedKey: [ObjectEntries.Of]] = [:]
       try journal.forEachTransaction(JournalWindow()) { transaction, schema in
         try checkCancelled()
         for entry in transaction.entries where filter.has(entry, schema.schema) {
           guard name.isIdentity(entry.key) || entry.key == holder else { continue }
           let entry = entry.translated(union.learn(schema))
-          found[Named(type: entry.type, key: entry.key), default: []].append(
+          found[TypedKey(type: entry.type, key: entry.key), default: []].append(
             .init(version: transaction.version, replica: transaction.replica, sequence: transaction.sequence, entry: entry))
         }
       }
       return found.map { ObjectEntries(key: $0.key, type: union.schema.types[$0.type], entries: $1) }
     }
   }
-}
-
-private struct Named: Hashable {
-  let type: Int
-  let key: ObjectKey
 }
 
 extension Name {

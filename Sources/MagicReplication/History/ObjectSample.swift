@@ -1,7 +1,7 @@
 internal import MagicJournal
 
-/// Which values are superseded, of all objects while they are few, and then of a part that is chosen by a hash of their names: half as many each time there are
-/// too many. So memory is flat, and the answer the same whenever it is asked.
+/// Which values are superseded, of all objects while they are few, and then of a part that is chosen by a hash of their names:
+/// half as many each time there are too many. So memory is flat, and the answer the same whenever it is asked.
 struct ObjectSample {
   private struct Object {
     var (updated, removed) = (ObjectSample.never, ObjectSample.never)
@@ -121,7 +121,8 @@ struct ObjectSample {
   }
 }
 
-/// Values by hashes that are taken for what they are hashes of. Open addressing in one piece of memory: a dictionary would hash the hash, and ask for more.
+/// Values by hashes that are taken for what they are hashes of. Open addressing in one piece of memory: a dictionary would hash
+/// the hash, and ask for more.
 private struct HashTable<Element> {
   /// 0 for none.
   private var hashes: [UInt64]

@@ -35,8 +35,8 @@ public struct DatabaseCheck: Sendable {
 
   private static let maxFaults = 100
 
-  /// Reads everything and changes nothing. Memory holds one object at a time; the claims of numbers; and, if there are any, the objects that do not fit. If entries are
-  /// in no object's chain it holds the names of all objects as well.
+  /// Reads everything and changes nothing. Memory holds one object at a time; the claims of numbers; and, if there are any, the
+  /// objects that do not fit. If entries are in no object's chain it holds the names of all objects as well.
   ///
   /// - Complexity: O(journal).
   public init(_ magic: MagicData) async throws {
@@ -165,8 +165,8 @@ public struct DatabaseCheck: Sendable {
     faultyNumbers += wrong.count
   }
 
-  /// Objects of which entries are in no chain: no table knows of them, as after a row was deleted by SQL, or not where their entries begin, as after one
-  /// was replaced.
+  /// Objects of which entries are in no chain: no table knows of them, as after a row was deleted by SQL, or not where their
+  /// entries begin, as after one was replaced.
   private mutating func findLost(_ journal: JournalReader, _ db: Connection) throws {
     for (type, objects) in try journal.spoken().sorted(by: { $0.key < $1.key }) {
       let (table, name) = (ObjectTable(journal.schema.types[type], db), journal.schema.types[type].schema.name)
@@ -194,7 +194,8 @@ public struct DatabaseCheck: Sendable {
   }
 }
 
-/// What stands in a type's table, or among its objects without a row, and is no object: its name cannot be read, or another place has the object.
+/// What stands in a type's table, or among its objects without a row, and is no object: its name cannot be read, or another
+/// place has the object.
 struct Stray: Sendable {
   let type: Int
   let zIndex: Int64

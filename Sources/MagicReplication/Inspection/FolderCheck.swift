@@ -10,7 +10,8 @@ package struct FolderCheck: Sendable {
   package private(set) var bytes = 0
   /// Files that are damaged, of another format or cannot be read, each with its reason.
   package private(set) var damaged: [String] = []
-  /// Runs that are missing, so that later ones wait, contents that objects name, and what nobody has taken of ids that are closed.
+  /// Runs that are missing, so that later ones wait, contents that objects name, and what nobody has taken of ids that are
+  /// closed.
   package private(set) var gaps: [String] = []
 
   /// Reads every file, one at a time. One that is gone was replaced by others (F-20), which are read then.
@@ -51,7 +52,7 @@ package struct FolderCheck: Sendable {
     }
     damaged += listing.rejectedCheckpoints.map(\.error.message)
     for checkpoint in listing.checkpoints {
-      switch try CheckpointLook(at: checkpoint, Task.checkCancellation) {
+      switch try CheckpointVerdict(at: checkpoint, Task.checkCancellation) {
       case .sound:
         checkpoints += 1
         bytes += checkpoint.bytes
@@ -71,7 +72,7 @@ package struct FolderCheck: Sendable {
     }
     do {
       contents = try remote.contents()
-      for digits in named.subtracting(contents).sorted() where PieceReader.length(of: remote.content(digits)) == nil {
+      for digits in named.subtracting(contents).sorted() where ChunkReader.length(of: remote.content(digits)) == nil {
         gaps.append("\(remote.content(digits).path), the content of an asset that objects name, is missing")
       }
     } catch let error as MagicDataError {
@@ -96,7 +97,8 @@ package struct FolderCheck: Sendable {
     return true
   }
 
-  /// The digits of the contents that rows name, but for those that changes name which a folder up to a frontier has not got yet.
+  /// The digits of the contents that rows name, but for those that changes name which a folder up to a frontier has not got
+  /// yet.
   private static func named(_ db: Connection, in frontier: Frontier) throws -> Set<String> {
     let journal = try JournalReader(db)
     let (floor, held) = (try journal.floor().frontier, try journal.frontier())

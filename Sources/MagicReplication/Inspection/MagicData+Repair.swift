@@ -5,8 +5,8 @@ internal import MagicJournal
 public enum RepairSide: String, Sendable, CaseIterable {
   /// Rows become what the journal folds to.
   case journal
-  /// What the rows say is written to the journal, as changes of this replica, which others merge. Automatic numbers are no such thing: they follow from
-  /// the claims in the journal (M-16), and are made so.
+  /// What the rows say is written to the journal, as changes of this replica, which others merge. Automatic numbers are no such
+  /// thing: they follow from the claims in the journal (M-16), and are made so.
   case tables
 }
 
@@ -14,8 +14,9 @@ extension MagicData {
   /// Settles what SQL has changed behind the journal's back, in one transaction.
   ///
   /// - Returns: how many objects were settled.
-  /// - Throws: `MagicDataError` with `notADatabase` if the file itself or the journal is damaged: that is nothing that can be settled here; `value` if a row is to be
-  ///   journaled that has what no journal can hold; `busy`, `full`. Nothing was changed then.
+  /// - Throws: `MagicDataError` with `notADatabase` if the file itself or the journal is damaged: that is nothing that can be
+  ///   settled here; `value` if a row is to be journaled that has what no journal can hold; `busy`, `full`. Nothing was changed
+  ///   then.
   @discardableResult
   public func repair(_ side: RepairSide) async throws -> Int {
     let store = store

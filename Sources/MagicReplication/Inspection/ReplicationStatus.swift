@@ -7,6 +7,8 @@ package struct ReplicationStatus: Sendable {
   /// A replica whose transactions are here or there.
   package struct Peer: Sendable, Encodable {
     package let replica: String
+    /// What people call it (K-25).
+    package let name: String?
     package let isOwn: Bool
     /// Its last sequence that is held here, and without a gap in the remote.
     package let here: UInt64
@@ -46,7 +48,8 @@ package struct ReplicationStatus: Sendable {
   /// Contents of assets that are here and not there, and those that objects name and that are not here.
   package fileprivate(set) var outAssets = 0
   package fileprivate(set) var inAssets = 0
-  /// Files that end with what was written under an id that is closed, and that a pull takes under another (J-33). Of a server that is not known.
+  /// Files that end with what was written under an id that is closed, and that a pull takes under another (J-33). Of a server
+  /// that is not known.
   package private(set) var inBranches = 0
 
   package var out: UInt64 { peers.map { $0.out }.clampedSum }
@@ -109,8 +112,9 @@ extension ReplicationStatus.Peer {
     let member = members.all[replica]
     let said = member?.acknowledged?.frontier.frontier ?? Frontier()
     self.init(
-      replica: replica.description, isOwn: replica == members.own, here: held.frontier[replica], there: there,
-      reach: reach, known: known, lastSeen: lastSeen, parkedMilliseconds: parkedMilliseconds,
+      replica: replica.description, name: members.names.all[replica]?.text, isOwn: replica == members.own,
+      here: held.frontier[replica], there: there, reach: reach, known: known, lastSeen: lastSeen,
+      parkedMilliseconds: parkedMilliseconds,
       acknowledged: (member?.acknowledged?.time).map { Date(timeIntervalSince1970: TimeInterval($0) / 1_000).inLog },
       unacknowledged: replica == members.own ? 0 : held.lacking(in: said),
       isExpired: member?.isExpired ?? false,

@@ -2,7 +2,8 @@ internal import Foundation
 internal import MagicData
 internal import MagicJournal
 
-/// Whether a journal that is in no database here can be read to its end, folds, and comes with the contents of assets that its objects name.
+/// Whether a journal that is in no database here can be read to its end, folds, and comes with the contents of assets that its
+/// objects name.
 package struct SourceCheck: Sendable {
   package let statistics: MagicJournalStatistics
   /// Of what is made of it.
@@ -43,9 +44,9 @@ package struct SourceCheck: Sendable {
         for digits in digits.sorted() {
           try checkCancelled()
           let file = folder.content(digits)
-          var fault = PieceReader.hindrance(to: file) ?? folder.checkWay(to: digits)
+          var fault = ChunkReader.hindrance(to: file) ?? folder.checkWay(to: digits)
           if fault == nil {
-            guard PieceReader.length(of: file) != nil else {
+            guard ChunkReader.length(of: file) != nil else {
               missing.append(digits)
               continue
             }

@@ -117,7 +117,8 @@ extension ByteWriter {
 }
 
 extension UnsafeRawBufferPointer {
-  /// The place of the first byte, from one on, that may have to be escaped in a JSON string: below 20, `"`, `\`, 7F, and C2, with which U+0080 to U+009F begin.
+  /// The place of the first byte, from one on, that may have to be escaped in a JSON string: below 20, `"`, `\`, 7F, and C2,
+  /// with which U+0080 to U+009F begin.
   fileprivate func special(from start: Int) -> Int {
     var index = start
     // Eight at a time: each line is not 0 where such a byte is, and maybe above it, but not below.

@@ -8,7 +8,8 @@ extension MagicConflict {
   }
 
   private func side(_ side: Side, _ isRemove: Bool) -> String {
-    "\(side.value ?? (isRemove ? "remove" : "update")) of \(side.replica.prefix(8))"
+    let sequence = side.sequence.map { ":\($0)" } ?? ""
+    return "\(side.value ?? (isRemove ? "remove" : "update")) of \(side.replica.prefix(8))\(sequence)"
   }
 }
 
@@ -31,12 +32,13 @@ extension MagicConflict: Encodable {
 
 extension MagicConflict.Side: Encodable {
   private enum Key: String, CodingKey {
-    case replica, time, value
+    case replica, sequence, time, value
   }
 
   public func encode(to encoder: any Encoder) throws {
     var container = encoder.container(keyedBy: Key.self)
     try container.encode(replica, forKey: .replica)
+    try container.encodeIfPresent(sequence, forKey: .sequence)
     try container.encode(time.inLog, forKey: .time)
     try container.encodeIfPresent(value, forKey: .value)
   }

@@ -45,7 +45,8 @@ extension Value {
     }
   }
 
-  /// A dictionary's keys, which are JSON themselves, as names of members: a text stands as it is, unless another key would have the same name, and of anything else the JSON (O-4).
+  /// A dictionary's keys, which are JSON themselves, as names of members: a text stands as it is, unless another key would have
+  /// the same name, and of anything else the JSON (O-4).
   private static func names(of elements: [DictionaryElement]) -> [[UInt8]] {
     let texts = elements.map { element -> [UInt8]? in
       // What cannot be read as JSON is no text, for whatever reason: it stands as it is.

@@ -30,11 +30,11 @@ private struct RaisedFloor {
   }
 
   var count: Int { whole.count }
-  /// The same, if no end stands for both.
+  /// An upper bound of `count`, for which nothing is put together.
   var most: Int { reached.count + beside.count }
 }
 
-/// The way of what a folder holds into a database.
+/// Merges what a folder holds into a database.
 extension FolderListing {
   /// Merges what is new, and does so again if a checkpoint shows that what was held is not what it covers (L-20), or is false.
   mutating func mergeAll(
@@ -85,7 +85,7 @@ extension FolderListing {
     let meter = ProgressMeter(events, .pull, of: waiting(after: before))
     try checkForks(JournalIndex(db), merger.held, own: own)
     var report = PullReport()
-    var (taken, ahead) = ([TakenCheckpoint](), SegmentAhead())
+    var (taken, ahead) = ([TakenCheckpoint](), SegmentReadAhead())
     var floor = RaisedFloor(held: try JournalIndex(db).floor(), beside: beside)
     var isLacking: Bool
     repeat {
@@ -153,7 +153,7 @@ extension FolderListing {
 
   /// All of one replica's that go on from what is held, up to what has to wait.
   private mutating func mergeSegments(
-    of replica: ReplicaID, _ merger: inout Merger, _ ahead: inout SegmentAhead, _ report: inout PullReport,
+    of replica: ReplicaID, _ merger: inout Merger, _ ahead: inout SegmentReadAhead, _ report: inout PullReport,
     _ meter: ProgressMeter
   ) throws {
     while merger.ahead[replica] == nil, let file = next(after: merger.held[replica], of: replica) {
@@ -179,8 +179,8 @@ extension FolderListing {
     }
   }
 
-  /// Whether a floor has room for what a checkpoint stands for, beside what is taken already, and for ends beside that (K-16); if not, it is rejected: no checkpoint would
-  /// take that floor, so nobody would ever get it from here.
+  /// Whether a floor has room for what a checkpoint stands for, beside what is taken already, and for ends beside that (K-16);
+  /// if not, it is rejected: no checkpoint would take that floor, so nobody would ever get it from here.
   private mutating func hasRoom(for checkpoint: CheckpointFile, _ floor: RaisedFloor) -> Bool {
     // An end may have another one beside each floor.
     guard floor.most + 3 * checkpoint.replicas.count > Limits.raisedReplicas else { return true }
@@ -249,7 +249,8 @@ extension FolderListing {
     }
   }
 
-  /// F-10: the files that hold what nothing else gave, the holes before what is there, and what somebody has put there that no file has.
+  /// F-10: the files that hold what nothing else gave, the holes before what is there, and what somebody has put there that no
+  /// file has.
   func say(
     what held: Frontier, leaves report: inout PullReport, heldBack: Set<ReplicaID> = [], said: FolderAcknowledgements? = nil
   ) {
@@ -288,7 +289,7 @@ extension FolderListing {
     }
   }
 
-  /// Of whom files that cannot be read have more.
+  /// The replicas of which unreadable files hold more than is held.
   func unreadReplicas(beyond held: Frontier) -> Set<ReplicaID> {
     var replicas = Set(rejectedSegments(beyond: held).map(\.name.replica))
     for floor in rejectedCheckpoints.compactMap(\.floor) {

@@ -42,7 +42,8 @@ extension Merger {
     return true
   }
 
-  /// A checkpoint was merged. Of what its floor ends with nothing may be kept, and what is written here comes after it all the same (K-13).
+  /// A checkpoint was merged. Of what its floor ends with nothing may be kept, and what is written here comes after it all the
+  /// same (K-13).
   mutating func raise(to floor: NamedFrontier) {
     for replica in floor.replicas {
       guard let end = floor[replica], end.sequence > held[replica] else { continue }
@@ -52,8 +53,8 @@ extension Merger {
     }
   }
 
-  /// Whether a segment has another transaction than a checkpoint that was merged has at its end. The database does not know that by name yet: with the next merge it does,
-  /// and finds the fork (J-3).
+  /// Whether a segment has another transaction than a checkpoint that was merged has at its end. The database does not know
+  /// that by name yet: with the next merge it does, and finds the fork (J-3).
   mutating func isBeside(_ segment: EncodedSegment) -> Bool {
     let (replica, first) = (segment.header.replica, segment.header.first)
     guard let end = raised[replica], first <= end.sequence, end.sequence <= segment.header.last else { return false }

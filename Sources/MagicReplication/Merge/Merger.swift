@@ -17,10 +17,13 @@ struct Merger {
   let own: OwnWrites
   /// Before the merge: of the journal.
   let mark: Int64
-  /// Objects of which a write of this replica lost that the remote did not have.
-  private var contested: [Int: [ObjectKey: ObjectPlace]] = [:]
+  /// Objects that are not folded anew and of which what this replica wrote may be in conflict with what came: they are looked
+  /// through at the end.
+  var contested: [Int: [ObjectKey: ObjectPlace]] = [:]
   /// Entries of which it was told that they lost, in the order of their places.
   var told: [EntryPlace] = []
+  /// Of the branches that were held the ids that were left, once they are asked for.
+  var leftIDs: Set<ReplicaID>?
   /// Objects for which order matters. Each is folded once, at the end, however many of its entries come.
   private var unfolded: [Int: [ObjectKey: Unfolded]] = [:]
   var reader: JournalReader
@@ -88,7 +91,8 @@ struct Merger {
     latest = try Merger.latest(at: milliseconds, clock, db)
   }
 
-  /// Merges what is new in a segment that begins no later than what is next. Stops before the first transaction that has to wait.
+  /// Merges what is new in a segment that begins no later than what is next. Stops before the first transaction that has to
+  /// wait.
   ///
   /// - Parameter merged: hears of each transaction, with its number of changes.
   mutating func merge(_ segment: EncodedSegment, _ merged: (Int) throws -> Void = { _ in }) throws {
@@ -102,7 +106,7 @@ struct Merger {
       precondition(head.sequence == held[replica] + 1, "a merge leaves no gap")
       guard !holdsBack(head) else { return }
       try begin(head)
-      try transaction.entries.forEachEntry { try merge($0, learnt[$0.type], head.version) }
+      try transaction.entries.forEachEntry { try merge($0, learnt[$0.type], head.version, of: replica) }
       try finish(head, entries: count)
       held[replica] = head.sequence
       try merged(count)
@@ -181,7 +185,11 @@ struct Merger {
   }
 
   /// One that stands in a segment. Of most updates no entry need be made to find out that they lose.
-  private mutating func merge(_ entry: EncodedEntry, _ type: LearntType, _ version: Version) throws {
+  ///
+  /// - Parameter replica: the id that it is read under.
+  private mutating func merge(
+    _ entry: EncodedEntry, _ type: LearntType, _ version: Version, of replica: ReplicaID
+  ) throws {
     let table = ObjectTable(schema.types[type.id], db)
     if entry.isLife, try expectsNew(table), try insertNew(entry.made().translated(type), table) { return }
     guard entry.isUpdate, unfolded[type.id].map({ $0[entry.objectKey] == nil }) ?? true else {
@@ -189,7 +197,7 @@ struct Merger {
     }
     let place = try kinds[type.id].found.place(of: entry, table)
     if let place {
-      kinds[type.id].isLosing = try isBeaten(entry, type, version, place, table)
+      kinds[type.id].isLosing = try isBeaten(entry, type, version, of: replica, place, table)
       if kinds[type.id].isLosing { return }
     }
     try merge(entry.made().translated(type), version, place, table)
@@ -252,7 +260,8 @@ struct Merger {
     }
   }
 
-  /// What new objects mostly come after: others. They are inserted without being looked for, where every object that was ever named has a row.
+  /// What new objects mostly come after: others. They are inserted without being looked for, where every object that was ever
+  /// named has a row.
   private mutating func expectsNew(_ table: ObjectTable) throws -> Bool {
     let type = table.type.id
     guard !table.type.hasRelations, !table.type.schema.hasNumbers, kinds[type].isNew else { return false }

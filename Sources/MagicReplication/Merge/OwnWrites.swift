@@ -1,7 +1,8 @@
 internal import MagicData
 internal import MagicJournal
 
-/// What this database wrote, under the id that it has and those that it has left (J-30, J-31): who has a fresh one has not forgotten what it wrote (M-21).
+/// What this database wrote, under the id that it has and those that it has left (J-30, J-31): who has a fresh one has not
+/// forgotten what it wrote (M-21).
 struct OwnWrites {
   private struct Writes {
     /// The last one. What a copy's original has written after that under the same root is another's.
@@ -13,6 +14,8 @@ struct OwnWrites {
   private var roots: [ReplicaID: Writes] = [:]
   /// The first row of one that the remote lacks.
   private(set) var unsent = Int64.max
+  /// Whether it has written anything.
+  let isAny: Bool
 
   /// - Parameters:
   ///   - own: the id that it has.
@@ -20,6 +23,7 @@ struct OwnWrites {
   init(of own: ReplicaID, _ reader: JournalReader, held: Frontier, there: Frontier, _ db: Connection) throws {
     var written = try UnsentAssets.written(db)
     written[own] = held[own]
+    isAny = written.values.contains { $0 > 0 }
     for (id, last) in written {
       let (floor, last) = (try reader.floor(of: id), min(last, held[id]))
       // Of a branch the root is the id that was left.

@@ -18,7 +18,7 @@ package struct LogSelection: Sendable {
   package var isPart: Bool { !replicas.isEmpty || !filter.isEmpty || since != nil || until != nil }
 
   /// - Parameter told: by the first reading.
-  func window(_ journal: OpenJournal, after told: Told? = nil) throws -> JournalWindow {
+  func window(_ journal: OpenJournal, after told: ReadProgress? = nil) throws -> JournalWindow {
     var window = JournalWindow()
     window.replicas = replicas
     if let told {
@@ -63,18 +63,18 @@ extension JournalSource {
   ///   - write: takes whole lines.
   /// - Returns: what could not be read, what is told by then, and how many lines there were.
   package func writeLines(
-    _ selection: LogSelection, after: Told? = nil, isJSON: Bool, atOnce: Int,
+    _ selection: LogSelection, after: ReadProgress? = nil, isJSON: Bool, atOnce: Int,
     _ write: @Sendable @escaping ([UInt8]) throws -> Void
-  ) async throws -> (report: MagicReadReport, told: Told, count: Int) {
+  ) async throws -> (report: MagicReadReport, told: ReadProgress, count: Int) {
     try await read(selection, after: after) { EntryPage(isJSON: isJSON, atOnce: atOnce, write) }
   }
 
   private func read<Taker: EntryTaker>(
-    _ selection: LogSelection, after: Told?, _ taker: @Sendable @escaping () -> Taker
-  ) async throws -> (report: MagicReadReport, told: Told, count: Int) {
+    _ selection: LogSelection, after: ReadProgress?, _ taker: @Sendable @escaping () -> Taker
+  ) async throws -> (report: MagicReadReport, told: ReadProgress, count: Int) {
     let ((told, count), report) = try await OpenJournal.read([self]) { journal, checkCancelled in
       var window = try selection.window(journal, after: after)
-      let before = after ?? Told(before: window, journal.end, floor: journal.heldFloor)
+      let before = after ?? ReadProgress(before: window, journal.end, floor: journal.heldFloor)
       if let after {
         (window.after, window.told, window.sinceInHoles) = (after.last, after, window.since)
         (window.last, window.since, window.hasKept) = (nil, nil, false)
@@ -88,7 +88,8 @@ extension JournalSource {
       }
       let known = journal.troubles.report
       var reader = try reading()
-      // Some of the last so many may be what could not be read, and nothing is handed on yet: those before them take their places.
+      // Some of the last so many may be what could not be read, and nothing is handed on yet: those before them take their
+      // places.
       while let limit = selection.limit, let last = window.last,
         journal.hasLeftOut(window, for: limit, reader.reached.counts, beyond: known)
       {
@@ -120,7 +121,8 @@ extension JournalSource {
 }
 
 extension OpenJournal {
-  /// Whether a reading of the last transactions alone has met what could not be read, and of a replica fewer than are wanted, while there are others before them.
+  /// Whether a reading of the last transactions alone has met what could not be read, and of a replica fewer than are wanted,
+  /// while there are others before them.
   ///
   /// - Parameters:
   ///   - counts: how many it has met of each replica.
@@ -168,7 +170,8 @@ private struct LogReader<Taker: EntryTaker> {
   private(set) var reached: Reached
   private(set) var count = 0
 
-  /// Whether more is read than is wanted: an object may have claimed its number before what is asked for, and in another replica.
+  /// Whether more is read than is wanted: an object may have claimed its number before what is asked for, and in another
+  /// replica.
   let isWide: Bool
 
   init(taker: Taker, filter: EntryFilter, window: JournalWindow, last: LastEntries, reached: Reached) {
@@ -229,13 +232,13 @@ private struct EntryCaller: EntryTaker {
 
 /// How far a reading came. The replica of a transaction is mostly that of the one before.
 private struct Reached {
-  private var settled: Told
+  private var settled: ReadProgress
   private var current: (replica: ReplicaID, sequence: UInt64, name: TransactionName)?
   /// Of each replica, but for `count` of the current one.
   private var settledCounts: [ReplicaID: Int] = [:]
   private var count = 0
 
-  init(_ before: Told) {
+  init(_ before: ReadProgress) {
     settled = before
   }
 
@@ -260,7 +263,7 @@ private struct Reached {
     return counts
   }
 
-  var told: Told {
+  var told: ReadProgress {
     var told = settled
     if let current { told.add(current.sequence, current.name, of: current.replica) }
     return told

@@ -20,7 +20,7 @@ extension JournalSource {
   /// An element after each change, until the task is cancelled. Several changes may be one.
   ///
   /// - Parameter told: by now; it is asked with each look.
-  package func growth(after told: Locked<Told>) -> AsyncThrowingStream<JournalGrowth, any Error> {
+  package func growth(after told: Locked<ReadProgress>) -> AsyncThrowingStream<JournalGrowth, any Error> {
     if case .fetched(let journal) = self { return journal.growth() }
     // Who comes back late has missed nothing: what is there is compared with what was.
     let known = Locked(Known())
@@ -65,11 +65,12 @@ extension JournalSource {
 
   private enum Mark: Equatable {
     case row(Int64)
-    /// Files by their names, which never change once they count (F-2), and what those are like that do not yet, and acknowledgements.
+    /// Files by their names, which never change once they count (F-2), and what those are like that do not yet, and
+    /// acknowledgements.
     case files(Set<String>, [URL: OpenFile.State])
   }
 
-  private func mark(_ told: Locked<Told>, _ known: Locked<Known>) async throws -> Mark {
+  private func mark(_ told: Locked<ReadProgress>, _ known: Locked<Known>) async throws -> Mark {
     switch self {
     case .database(let magic):
       // Nothing comes any more to one that was replaced.
@@ -88,8 +89,9 @@ extension JournalSource {
     }
   }
 
-  /// What the acknowledgements in a folder are like: they say what else was put there, and what ids are closed. Each is renamed into its place (F-4), which changes
-  /// the folder that they are in, so that of many none is looked at until then, or until they were not for a while.
+  /// What the acknowledgements in a folder are like: they say what else was put there, and what ids are closed. Each is renamed
+  /// into its place (F-4), which changes the folder that they are in, so that of many none is looked at until then, or until
+  /// they were not for a while.
   private struct Acknowledgements {
     private let folder: OpenFile.State?
     /// Whether what is renamed into the folder later has another time, and nobody is writing a file in its place.
@@ -118,7 +120,8 @@ extension JournalSource {
     }
   }
 
-  /// A file that nobody is writing: with each look another part of it would be there, and the folder would be read for it. `nil` if somebody is, or it is gone.
+  /// A file that nobody is writing: with each look another part of it would be there, and the folder would be read for it.
+  /// `nil` if somebody is, or it is gone.
   private static func rested(_ file: URL) -> OpenFile.State? {
     guard let state = OpenFile.State(of: file) else { return nil }
     let now = Date()

@@ -116,7 +116,8 @@ extension JournalSource {
 }
 
 extension DatabaseLocation {
-  /// Throws if there is no database, and the folder where it would be holds what a remote holds, without the marker that would say so.
+  /// Throws if there is no database, and the folder where it would be holds what a remote holds, without the marker that would
+  /// say so.
   ///
   /// - Throws: `MagicDataError` with `busy`.
   package func checkIsNoRest() throws {

@@ -10,7 +10,7 @@ package struct JournalWindow: Sendable {
   /// What is known already.
   package var after = Frontier()
   /// What below that is not known, of a folder that was read before.
-  var told = Told()
+  var told = ReadProgress()
   /// The first stamp of that: what is older was left out on purpose.
   var sinceInHoles: Stamp?
   /// Whether what compaction has kept comes as well: transactions with the sequence 0 (K-2).
@@ -51,7 +51,7 @@ package struct JournalWindow: Sendable {
   var widened: JournalWindow {
     var window = self
     (window.since, window.replicas, window.after, window.hasKept) = (nil, [], Frontier(), true)
-    (window.told, window.sinceInHoles) = (Told(), nil)
+    (window.told, window.sinceInHoles) = (ReadProgress(), nil)
     return window
   }
 }

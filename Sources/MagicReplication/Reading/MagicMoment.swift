@@ -25,8 +25,9 @@ public struct MagicMoment: Sendable, Equatable {
   }
 
   /// A moment as people write it: `2026-01-31T12:00:00Z`, `2026-01-31 12:00`, `2026-01-31` or `2026-01` (RFC 3339, with less
-  /// precision if need be, but that a year alone is a sequence; without a zone, in `timeZone`), `2h ago` (s, m, h, d or w, or
-  /// the words), `now`, a sequence as `17`, or `1a2b3c4d:17`, as a log prints it.
+  /// precision if need be, but that a year alone is a sequence; without a zone, in `timeZone`), `12:00` of this day, `today` or
+  /// `yesterday` from its beginning, `2h ago` or `2h` (s, m, h, d or w, or the words), `now`, a sequence as `17`, or
+  /// `1a2b3c4d:17`, as a log prints it.
   ///
   /// - Throws: `MagicDataError` with `notFound` for any other text.
   public init(_ text: String, now: Date = Date(), timeZone: TimeZone = .current) throws {
@@ -36,8 +37,8 @@ public struct MagicMoment: Sendable, Equatable {
       throw MagicDataError(
         .notFound,
         """
-        '\(text)' is no time: write 2026-01-31T12:00:00Z or less of it, down to the month 2026-01; 2h ago \
-        (s, m for minutes, h, d or w); a sequence; or replica:sequence
+        '\(text)' is no time: write 2026-01-31T12:00:00Z or less of it, down to the month 2026-01; 12:00, today or yesterday; \
+        2h ago (s, m for minutes, h, d or w); a sequence; or replica:sequence
         """)
     }
     self.meaning = meaning
@@ -69,7 +70,7 @@ extension MagicMoment.Meaning {
       self = .time(MagicMoment.Meaning.milliseconds(of: now) - ago)
     } else if let address = MagicMoment.Meaning.address(text) {
       self = address
-    } else if let time = MagicMoment.Meaning.time(text, zone) {
+    } else if let time = MagicMoment.Meaning.time(text, zone) ?? MagicMoment.Meaning.time(near: now, text, zone) {
       self = .time(time)
     } else {
       return nil
@@ -103,8 +104,8 @@ extension MagicMoment.Meaning {
 
   private static func milliseconds(ago text: String) -> Int64? {
     let text = text.lowercased()
-    guard text.hasSuffix("ago") else { return nil }
-    let amount = text.dropLast(3).filter { $0 != " " }
+    // Without the word there is no other time that it could be: a number alone, which is a sequence, has no unit.
+    let amount = text.dropLast(text.hasSuffix("ago") ? 3 : 0).filter { $0 != " " }
     let digits = amount.prefix { $0.isASCII && $0.isNumber }
     guard let number = Int64(digits),
       let unit = units.first(where: { $0.names.contains(String(amount.dropFirst(digits.count))) })
@@ -112,6 +113,23 @@ extension MagicMoment.Meaning {
     let (milliseconds, isOver) = number.multipliedReportingOverflow(by: unit.milliseconds)
     // Before all that there is, and what is subtracted from a time of day must not pass the end of the numbers.
     return isOver ? 1 << 60 : min(milliseconds, 1 << 60)
+  }
+
+  /// `today` and `yesterday`, which are their beginnings, and a time of this day.
+  private static func time(near now: Date, _ text: String, _ zone: TimeZone) -> Int64? {
+    var calendar = Calendar(identifier: .gregorian)
+    calendar.timeZone = zone
+    let text = text.lowercased()
+    if text == "today" || text == "yesterday" {
+      let today = calendar.startOfDay(for: now)
+      // However long that day was.
+      return milliseconds(of: text == "today" ? today : calendar.startOfDay(for: today.addingTimeInterval(-3_600)))
+    }
+    // 12:00, or 12:00:30.
+    guard [5, 8].contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x3a).contains($0) }) else { return nil }
+    let day = calendar.dateComponents([.year, .month, .day], from: now)
+    guard let year = day.year, let month = day.month, let day = day.day else { return nil }
+    return time(String(format: "%04d-%02d-%02dT", year, month, day) + text, zone)
   }
 
   /// RFC 3339, read by hand: Foundation's parsers take the machine's locale into account, and more forms than these.

@@ -4,17 +4,20 @@ internal import MagicJournal
 
 /// What of a journal could not be read. All else was.
 public struct MagicReadReport: Sendable, Equatable {
-  /// Files, or parts of them, that are damaged or of a newer format, or of a branch that is not told apart or taken yet (`fork`); messages name the place.
+  /// Files, or parts of them, that are damaged or of a newer format, or of a branch that is not told apart or taken yet
+  /// (`fork`); messages name the place.
   public internal(set) var unread: [UnreadFile] = []
   /// Transactions that are missing before others that are there.
   public internal(set) var gaps: [PullReport.Gap] = []
 
-  /// When history begins, if it was given up before that: of what was written until then only that was shown which compaction has kept.
+  /// When history begins, if it was given up before that: of what was written until then only that was shown which compaction
+  /// has kept.
   public internal(set) var historyBegins: Date?
 
   /// Paths of checkpoints that can be read, and below whose floors nothing is left to be told.
   var settled: Set<String> = []
-  /// Whether nothing is lacking any more of a source that says at each reading what is: troubles that are not said again have passed.
+  /// Whether nothing is lacking any more of a source that says at each reading what is: troubles that are not said again have
+  /// passed.
   var isAllTold = false
 
   /// Whether everything was read.
@@ -59,7 +62,7 @@ public struct MagicReadReport: Sendable, Equatable {
   /// compaction has given it up meanwhile.
   ///
   /// - Parameter told: what was told by both.
-  package func followed(by next: MagicReadReport, told: Told) -> MagicReadReport {
+  package func followed(by next: MagicReadReport, told: ReadProgress) -> MagicReadReport {
     var first = self
     first.gaps.removeAll { gap in ReplicaID(gap.replica).map { !told.lacks(gap.sequences, of: $0) } ?? false }
     first.unread.removeAll { file in
@@ -100,12 +103,13 @@ public struct MagicReadReport: Sendable, Equatable {
 }
 
 /// Where the parts of a reading say what they could not read. It stays within one reading, on one thread at a time.
-final class Troubles {
+final class ReadProblems {
   private(set) var report = MagicReadReport()
   /// Of which what is kept was read whole, and of which something of it could not be.
   private var (whole, lacking): ([Frontier], [Frontier]) = ([], [])
 
-  /// Whether something of what is kept below a floor could not be read, and no other source had it: what is left is not what the floor stands for.
+  /// Whether something of what is kept below a floor could not be read, and no other source had it: what is left is not what
+  /// the floor stands for.
   var isKeptLacking: Bool {
     lacking.contains { floor in
       !whole.contains { other in floor.replicas.allSatisfy { floor[$0] <= other[$0] } }
@@ -126,11 +130,11 @@ final class Troubles {
   func add(_ file: UnreadFile) { report.add(file) }
 
   /// Of each replica in a folder what was not read and not left out on purpose, rising.
-  private(set) var holes: [ReplicaID: [Told.Hole]] = [:]
+  private(set) var holes: [ReplicaID: [ReadProgress.Hole]] = [:]
   /// Files that may have it, or more, once they are whole.
   private(set) var awaited: Set<URL> = []
 
-  func lack(_ holes: [Told.Hole], of replica: ReplicaID) { self.holes[replica] = holes }
+  func lack(_ holes: [ReadProgress.Hole], of replica: ReplicaID) { self.holes[replica] = holes }
 
   func awaits(_ file: URL) { awaited.insert(file) }
 

@@ -3,9 +3,11 @@ internal import MagicData
 internal import MagicJournal
 
 extension OpenJournal {
-  /// Opens `sources`, of one data set, while `body` runs. Databases are read from one snapshot each, which SQLite's WAL waits for.
+  /// Opens `sources`, of one data set, while `body` runs. Databases are read from one snapshot each, which SQLite's WAL waits
+  /// for.
   ///
-  /// - Parameter isSentOn: whether somebody may get what is in them from what `body` makes: databases are synced to the disk before it runs.
+  /// - Parameter isSentOn: whether somebody may get what is in them from what `body` makes: databases are synced to the disk
+  ///   before it runs.
   /// - Throws: `MagicDataError` with `incompatible` for sources of several data sets; what `body` throws; `CancellationError`.
   package static func read<Result: Sendable>(
     _ sources: [JournalSource], isSentOn: Bool = false,
@@ -50,7 +52,7 @@ private struct Opening {
     case .folder(let remote): try add(remote, source.path)
     case .bundle(let file): try add(bundle: file, source.path)
     case .export(let file):
-      let reader = try ExportReader(file, Troubles())
+      let reader = try ExportReader(file, ReadProblems())
       parts.append(.export(file, reader.dataSet, clock: reader.clock))
     }
   }

@@ -15,10 +15,11 @@ extension OpenJournal {
     while let (transaction, schema) = try reading.next() { try body(transaction, schema) }
   }
 
-  /// The same of one source, with `body` on another thread while what follows is read: it leaves the source alone. Large transactions come in parts. When
-  /// this returns, all was handed to it.
+  /// The same of one source, with `body` on another thread while what follows is read: it leaves the source alone. Large
+  /// transactions come in parts. When this returns, all was handed to it.
   ///
-  /// - Parameter prepare: what of `body` can be done beforehand, on the thread that reads; `body` gets what it gives, or nil where there was no time for it.
+  /// - Parameter prepare: what of `body` can be done beforehand, on the thread that reads; `body` gets what it gives, or nil
+  ///   where there was no time for it.
   func forEachPart<Prepared: Sendable>(
     _ window: JournalWindow, _ checkCancelled: () throws -> Void,
     prepare: @escaping (ReadPart, SourceSchema) throws -> Prepared?,
@@ -27,7 +28,7 @@ extension OpenJournal {
     precondition(parts.count == 1, "of several sources a transaction is compared whole")
     var window = window
     window.atOnce = OpenJournal.entriesAtOnce
-    let handover = Handover<(part: ReadPart, schema: SourceSchema, prepared: Prepared?)> {
+    let handover = ConsumerQueue<(part: ReadPart, schema: SourceSchema, prepared: Prepared?)> {
       $0.prepared = try prepare($0.part, $0.schema)
     } _: {
       try body($0.part, $0.schema, $0.prepared)
@@ -91,7 +92,7 @@ extension OpenJournal {
         let told = checkpoints.filter { window.hasKept(of: $0) }
         let staysOpen = told.count <= OpenJournal.mostOpenFiles
         let kept = told.map { CheckpointCursor($0, old, troubles, staysOpen: staysOpen) }
-        let looks = FolderLooks(listing)
+        let looks = SharedListing(listing)
         return kept
           + listing.replicas.filter(window.has).map { replica in
             let floor = checkpoints.compactMap { $0.floor[replica] }.max { $0.sequence < $1.sequence }
@@ -153,7 +154,8 @@ extension OpenJournal {
 
   // MARK: What is lacking
 
-  /// What was given up beyond what a window begins after, as when a pull has taken a checkpoint in its place, or one has come into a folder: it cannot be told any more.
+  /// What was given up beyond what a window begins after, as when a pull has taken a checkpoint in its place, or one has come
+  /// into a folder: it cannot be told any more.
   func sayGivenUp(_ window: JournalWindow) {
     for checkpoint in checkpoints where !window.hasKept(of: checkpoint) {
       for replica in checkpoint.floor.replicas where window.has(replica) {
@@ -173,7 +175,7 @@ extension OpenJournal {
       if end.sequence == 1, window.told.knows(end.name) { continue }
       let sequences = window.after[replica] + 1...end.sequence
       let before = window.told.holes[replica] ?? []
-      troubles.lack(before + [Told.Hole(sequences: sequences, before: nil)], of: replica)
+      troubles.lack(before + [ReadProgress.Hole(sequences: sequences, before: nil)], of: replica)
       troubles.add(.init(replica: replica.description, sequences: sequences))
     }
   }

@@ -24,7 +24,7 @@ package final class OpenJournal {
   }
 
   let parts: [Part]
-  let troubles = Troubles()
+  let troubles = ReadProblems()
   /// Whether a checkpoint has come of which nothing is told.
   var isKeptUntold = false
 
@@ -49,7 +49,8 @@ package final class OpenJournal {
     return sets.first
   }
 
-  /// Above it no stamp of a database among them is, nor of an export of one: what was folded stays folded (L-22). A server's was folded for a look alone.
+  /// Above it no stamp of a database among them is, nor of an export of one: what was folded stays folded (L-22). A
+  /// server's was folded for a look alone.
   var clock: Int64 {
     let clocks = parts.map { part -> Int64 in
       switch part {
@@ -78,7 +79,8 @@ package final class OpenJournal {
     return end
   }
 
-  /// - Throws: `MagicDataError` with `fork` if what was read is of two branches under one id, one of which was left out: nothing is to be made of that.
+  /// - Throws: `MagicDataError` with `fork` if what was read is of two branches under one id, one of which was left out:
+  ///   nothing is to be made of that.
   func checkIsOne(_ window: JournalWindow) throws {
     let fork = troubles.forks.first { ($0.cause as? Fork).map { window.has($0.replica) } ?? true }
     if let fork { throw fork }
@@ -136,7 +138,8 @@ package final class OpenJournal {
     return end
   }
 
-  /// Whether each reading says anew all that is still the matter. A database's damaged rows that were passed over are not read again.
+  /// Whether each reading says anew all that is still the matter. A database's damaged rows that were passed over are not read
+  /// again.
   var saysAllAgain: Bool {
     parts.allSatisfy { part in
       switch part {

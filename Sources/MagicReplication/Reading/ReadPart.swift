@@ -21,7 +21,7 @@ enum ReadPart: Sendable {
     }
   }
 
-  /// Of what it takes in memory: one for an entry, and for 128 bytes of values that were made.
+  /// A measure of its memory: one for each entry, and one for every 128 bytes of decoded values.
   var weight: Int {
     switch self {
     case .made(let transaction):

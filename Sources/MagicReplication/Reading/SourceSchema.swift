@@ -1,7 +1,7 @@
 package import MagicJournal
 
-/// The schema that a transaction's entries speak of, as a reading hands it out: one for all transactions of a segment, or of a database, so that
-/// what is worked out for a type is worked out once.
+/// The schema that a transaction's entries speak of, as a reading hands it out: one for all transactions of a segment, or of a
+/// database, so that what is worked out for a type is worked out once.
 package final class SourceSchema: Sendable {
   package let schema: Schema
   /// By type: what lines of output say of it.

@@ -17,7 +17,12 @@ package struct NamedRemote: Sendable, Equatable, Encodable {
   /// The one that is meant where no remote is named, if there are several.
   package static let defaultName = "origin"
 
-  /// A name can be no path of more than one part and no URL. A folder that is called like a remote is written with `./` in front.
+  package static func unknown(_ name: String) -> MagicDataError {
+    MagicDataError(.notFound, "there is no remote \(name); `magic-sync remote list` shows those that there are")
+  }
+
+  /// A name can be no path of more than one part and no URL. A folder that is called like a remote is written with `./` in
+  /// front.
   package static func isValid(_ name: String) -> Bool {
     1...64 ~= name.utf8.count && name.utf8.first != UInt8(ascii: "-")
       && name.utf8.allSatisfy { byte in
@@ -44,8 +49,26 @@ extension MagicData {
       throw MagicDataError(.value, "a remote's name has 1 to 64 letters a to z, digits, - and _, and does not begin with -")
     }
     guard try await store.write({ db in try RemoteNames(db).add(remote.name, remote.address, options: remote.options) }) else {
-      throw MagicDataError(.exists, "there is a remote \(remote.name) already; remove it first, or take another name")
+      throw MagicDataError(
+        .exists, "there is a remote \(remote.name) already; `magic-sync remote set` changes it, or take another name")
     }
+  }
+
+  /// Gives a name to another address, or keeps other options with it. Of an address that has no name any more, that there was a
+  /// remote is forgotten.
+  ///
+  /// - Throws: `MagicDataError` with `notFound` if there is no remote of that name.
+  package func setRemote(_ remote: NamedRemote) async throws {
+    let wasKnown = try await store.write { db in
+      let names = RemoteNames(db)
+      guard let former = try names.all().first(where: { $0.name == remote.name }), try names.remove(remote.name) else {
+        return false
+      }
+      _ = try names.add(remote.name, remote.address, options: remote.options)
+      if try !names.all().contains(where: { $0.address == former.address }) { try VisitedFolders(db).remove(former.address) }
+      return true
+    }
+    guard wasKnown else { throw NamedRemote.unknown(remote.name) }
   }
 
   /// Forgets the name, and, with the last name of its address, that there was a remote; the remote itself stays as it is.
@@ -56,12 +79,10 @@ extension MagicData {
       guard try names.remove(name) else { return false }
       let left = Set(known.filter { $0.name != name }.map(\.address))
       for remote in known where remote.name == name && !left.contains(remote.address) {
-        try MetFolders(db).remove(remote.address)
+        try VisitedFolders(db).remove(remote.address)
       }
       return true
     }
-    guard wasKnown else {
-      throw MagicDataError(.notFound, "there is no remote \(name); `magic-sync remote list` shows those that there are")
-    }
+    guard wasKnown else { throw NamedRemote.unknown(name) }
   }
 }

@@ -15,7 +15,8 @@ package protocol Remote: Sendable {
 
 /// A remote that can be asked.
 ///
-/// What a remote has is not remembered from one call to the next, as it may have been wiped, or set back (H-9); of one that tells of each change for half a minute.
+/// What a remote has is not remembered from one call to the next, as it may have been wiped, or set back (H-9); of one that
+/// tells of each change for half a minute.
 package protocol OpenRemote: Sendable {
   var text: String { get }
 
@@ -29,12 +30,13 @@ package protocol OpenRemote: Sendable {
   func dataSet(orMake dataSet: DataSetID) async throws -> DataSetID
 
   /// The segments that the remote has and the database lacks, where they can be read. Names are compared before (F-7).
-  func arrivals(for magic: MagicData, _ dataSet: DataSetID) async throws -> Arrivals
+  func arrivals(for magic: MagicData, _ dataSet: DataSetID) async throws -> IncomingSegments
 
   /// Sends the transactions that the database has and the remote lacks. When this returns, the remote has them for good.
   func deliver(_ magic: MagicData, _ dataSet: DataSetID, _ events: EventSource) async throws -> Delivery
 
-  /// Some of these contents of assets, where they can be read if the remote has them; and how many of the names were looked for.
+  /// Some of these contents of assets, where they can be read if the remote has them; and how many of the names were looked
+  /// for.
   func contents(_ names: ArraySlice<String>, for magic: MagicData) async throws -> (folder: FolderRemote, asked: Int)
 
   /// Takes away what was only brought here to be read.
@@ -59,7 +61,8 @@ package protocol OpenRemote: Sendable {
   /// The digest of what the remote folds, if it folds anything and holds just what a frontier says (L-24).
   func digest(at frontier: Frontier) async throws -> String?
 
-  /// Whether the remote, as it told in the course of the last exchange, holds what a frontier says and nothing else. A folder does not tell.
+  /// Whether the remote, as it told in the course of the last exchange, holds what a frontier says and nothing else. A folder
+  /// does not tell.
   func holds(_ frontier: Frontier) -> Bool
 
   /// When something that was put off in the last exchange is to be said in another one.
@@ -78,7 +81,7 @@ package protocol OpenRemote: Sendable {
 }
 
 /// Segments that can be read here.
-package struct Arrivals: Sendable {
+package struct IncomingSegments: Sendable {
   package let folder: FolderRemote
   /// Keeps the folder, if it is one for the time.
   private let spool: Spool?

@@ -2,7 +2,8 @@ internal import Foundation
 internal import MagicData
 internal import MagicJournal
 
-/// Finds the first transaction after which something is no longer as it should be, by halving: it builds databases up to a transaction, and asks.
+/// Finds the first transaction after which something is no longer as it should be, by halving: it builds databases up to a
+/// transaction, and asks.
 package struct Bisection: Sendable {
   /// A transaction that was found.
   package struct Found: Sendable {
@@ -26,7 +27,8 @@ package struct Bisection: Sendable {
     self.source = source
   }
 
-  /// - Parameter test: is given the path of a database that it may do with what it likes; `false` if something is not as it should be.
+  /// - Parameter test: is given the path of a database that it may do with what it likes; `false` if something is not as it
+  ///   should be.
   package func run(_ test: (_ path: String, _ transactions: Int) async throws -> Bool) async throws -> (Result, MagicReadReport)
   {
     let scratch = try ScratchFolder("bisect")

@@ -1,8 +1,8 @@
 internal import MagicJournal
 
 extension [FieldValue] {
-  /// What to write over a row so that it becomes another one: of sets and dictionaries the elements that differ. Of several fields of one name the one that
-  /// shows is written, which empties the others (J-16, J-23).
+  /// What to write over a row so that it becomes another one: of sets and dictionaries the elements that differ. Of several
+  /// fields of one name the one that shows is written, which empties the others (J-16, J-23).
   func changes(to target: [FieldValue], of type: TypeSchema) -> [FieldValue] {
     let shown = Set(target.map { type.slots[$0.field] })
     let (old, new) = (Dictionary(map { ($0.field, $0.value) }) { $1 }, Dictionary(target.map { ($0.field, $0.value) }) { $1 })
@@ -35,8 +35,8 @@ extension Value {
   }
 
   fileprivate static func places(from before: [DictionaryElement], to after: [DictionaryElement]) -> Value {
-    let kept = Set(after.map(\.name))
-    let (changed, gone) = (after.filter { !before.contains($0) }, before.filter { !kept.contains($0.name) })
+    let (old, kept) = (Dictionary(before.map { ($0.name, $0) }) { $1 }, Set(after.map(\.name)))
+    let (changed, gone) = (after.filter { old[$0.name] != $0 }, before.filter { !kept.contains($0.name) })
     return .dictionary(of: changed + gone.map { DictionaryElement(name: $0.name, key: nil) })
   }
 }

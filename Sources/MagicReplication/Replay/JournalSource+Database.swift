@@ -2,7 +2,8 @@ internal import Foundation
 package import MagicData
 
 extension JournalSource {
-  /// Runs `body` on a database with this journal, of which objects are asked one by one: the source itself, or a temporary one that it is merged into.
+  /// Runs `body` on a database with this journal, of which objects are asked one by one: the source itself, or a temporary one
+  /// that it is merged into.
   package func withDatabase<Result>(
     _ body: (MagicData) async throws -> Result
   ) async throws -> (Result, MagicReadReport) {

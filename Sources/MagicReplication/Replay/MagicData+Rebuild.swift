@@ -3,12 +3,13 @@ package import MagicData
 internal import MagicJournal
 
 extension MagicData {
-  /// Merges what a plan says of some journals into this database, which holds nothing yet: one transaction of SQLite, as a pull is, and then the contents of assets that
-  /// the sources have.
+  /// Merges what a plan says of some journals into this database, which holds nothing yet: one transaction of SQLite, as a pull
+  /// is, and then the contents of assets that the sources have.
   ///
-  /// The database stays a replica of its own. What is a run of each replica (`RebuildPlan.isRun`) belongs to the sources' data set, under its own addresses. Anything else is a data set of its
-  /// own, which numbers what it took anew: under the old addresses, others would take it for the transactions that it lacks. Of sources that gave history up, and of which what
-  /// was kept of that cannot be read whole, it is a data set of its own, too.
+  /// The database stays a replica of its own. What is a run of each replica (`RebuildPlan.isRun`) belongs to the sources' data
+  /// set, under its own addresses. Anything else is a data set of its own, which numbers what it took anew: under the old
+  /// addresses, others would take it for the transactions that it lacks. Of sources that gave history up, and of which what was
+  /// kept of that cannot be read whole, it is a data set of its own, too.
   package func rebuild(from sources: [JournalSource], _ plan: RebuildPlan) async throws -> RebuildReport {
     let (sources, scratch, damaged) = try await MagicData.unpacked(sources, hasContents: plan.fetchesAssets)
     defer { withExtendedLifetime(scratch) {} }
@@ -95,7 +96,7 @@ private struct Rebuilder {
   private let plan: RebuildPlan
   private var merger: Merger
   let window: JournalWindow
-  private let skipped: Set<Address>
+  private let skipped: Set<TransactionAddress>
   private var types: TypeSelection
   private var learnt: [ObjectIdentifier: (schema: SourceSchema, types: [LearntType])] = [:]
   /// The last sequence that was read, and the last one that was given.
@@ -108,11 +109,6 @@ private struct Rebuilder {
   private var holes: [PullReport.Gap] = []
   private var shuffled: Shuffled?
 
-  private struct Address: Hashable {
-    let replica: ReplicaID
-    let sequence: UInt64
-  }
-
   /// Schemas that are remembered; a folder has one for each file.
   private static let maxSchemas = 64
 
@@ -123,7 +119,7 @@ private struct Rebuilder {
     skipped = Set(
       try plan.skipped.map {
         let (replica, sequence) = try journal.transaction(at: $0, plan.replicas)
-        return Address(replica: replica, sequence: sequence)
+        return TransactionAddress(replica: replica, sequence: sequence)
       })
     shuffled = plan.seed.map(Shuffled.init)
   }
@@ -163,7 +159,7 @@ private struct Rebuilder {
       if isBehindHole { stopped.insert(replica) }
       return isBehindHole ? nil : transaction
     }
-    if skipped.contains(Address(replica: replica, sequence: transaction.sequence)) { return nil }
+    if skipped.contains(TransactionAddress(replica: replica, sequence: transaction.sequence)) { return nil }
     var part = types.part(of: transaction, schema.schema)
     guard !part.entries.isEmpty else { return nil }
     given[replica] += 1
@@ -171,9 +167,11 @@ private struct Rebuilder {
     return part
   }
 
-  /// Makes room for what a transaction speaks of, in the journal's order also where another one is merged: nothing later of its replica is there if there is none.
+  /// Makes room for what a transaction speaks of, in the journal's order also where another one is merged: nothing later of its
+  /// replica is there if there is none.
   ///
-  /// - Returns: `nil` if a database does not take that (J-15). As with a pull, what others wrote is taken all the same (H-21, F-10).
+  /// - Returns: `nil` if a database does not take that (J-15). As with a pull, what others wrote is taken all the same (H-21,
+  ///   F-10).
   private mutating func learn(_ schema: SourceSchema, for transaction: Transaction) throws -> [LearntType]? {
     if let known = learnt[ObjectIdentifier(schema)] { return known.types }
     if learnt.count >= Rebuilder.maxSchemas { learnt = [:] }
@@ -195,7 +193,9 @@ private struct Rebuilder {
   }
 
   private mutating func merge(_ transaction: Transaction, _ types: [LearntType]) throws {
-    guard try !merger.take(transaction, types), transaction.sequence == 0, let stamp = merger.heldBack[transaction.replica]
+    let isTaken = try merger.take(transaction, types)
+    plan.merged?(merger.changes)
+    guard !isTaken, transaction.sequence == 0, let stamp = merger.heldBack[transaction.replica]
     else { return }
     // The floor would stand for it all the same (K-13).
     throw MagicDataError(
@@ -236,7 +236,7 @@ private struct Rebuilder {
   }
 }
 
-/// Gives transactions out in another order: each time one of those that it holds, by chance. A journal that it can hold comes in any order at all.
+/// Shuffles transactions: each time, one at random of those that it holds. A journal that fits in it is shuffled as a whole.
 private struct Shuffled {
   private var held: [(Transaction, [LearntType])] = []
   private var entries = 0

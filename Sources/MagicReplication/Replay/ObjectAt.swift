@@ -59,11 +59,11 @@ struct StateReader {
   private let db: Connection
   /// As messages name it.
   private let path: String
-  private let troubles: Troubles
+  private let troubles: ReadProblems
   /// By type.
   private let fieldNames: [[String]]
 
-  init(_ db: Connection, _ path: String, _ troubles: Troubles) throws {
+  init(_ db: Connection, _ path: String, _ troubles: ReadProblems) throws {
     (self.db, journal, self.path, self.troubles) = (db, try JournalReader(db), path, troubles)
     fieldNames = journal.schema.types.map { $0.schema.fields.map(\.name.text) }
   }
@@ -88,7 +88,8 @@ struct StateReader {
     return try table.place(of: key) ?? table.absentPlace(of: key)
   }
 
-  /// The numbers that lost claims came to at a moment; any other claim came to the number that was claimed (M-16, M-17). Of types without numbers none.
+  /// The numbers that lost claims came to at a moment; any other claim came to the number that was claimed (M-16, M-17). Of
+  /// types without numbers none.
   ///
   /// Memory holds every claim meanwhile, some 100 bytes each.
   func lostNumbers(of type: StoredType, at moment: Stamp) throws -> [Birth: Int64] {
@@ -128,7 +129,7 @@ extension JournalSource {
       let body = outsideOfReads(of: [magic], body)
       let moment = try await magic.stamp(at: moment)
       return try await magic.store.read { db in
-        let troubles = Troubles()
+        let troubles = ReadProblems()
         let reader = try StateReader(db, path, troubles)
         for type in reader.types where name.map(type.schema.name.isWritten) ?? true {
           let lost = try reader.reading(type) { try reader.lostNumbers(of: type, at: moment) } ?? [:]
@@ -147,8 +148,8 @@ extension JournalSource {
   }
 }
 
-/// A body of the app's, as one that may read databases: GRDB takes what runs on the queue of one of its connections for a part of the access to it. Of a database in memory
-/// there is no other connection.
+/// The app's closure, made to run where it may read these databases: GRDB takes what runs on a connection's queue for a part
+/// of that access. A database in memory has one connection, so there the closure is left as it is.
 func outsideOfReads<Element>(
   of databases: [MagicData], _ body: @Sendable @escaping (Element) throws -> Void
 ) -> @Sendable (Element) throws -> Void {

@@ -50,7 +50,7 @@ extension JournalSource {
       let body = outsideOfReads(of: [magic], body)
       let (from, to) = (try await magic.stamp(at: from), try await magic.stamp(at: to))
       return try await magic.store.read { db in
-        let troubles = Troubles()
+        let troubles = ReadProblems()
         let reader = try StateReader(db, path, troubles)
         for type in reader.types where name.map(type.schema.name.isWritten) ?? true {
           let lost = try reader.reading(type) {
@@ -87,7 +87,7 @@ extension JournalSource {
         return try await Store.atLength { checkCancelled in
           try old.readBlocking { oldDB in
             try new.readBlocking { newDB in
-              let troubles = Troubles()
+              let troubles = ReadProblems()
               try StateReader.compare(
                 StateReader(oldDB, oldPath, troubles), StateReader(newDB, newPath, troubles), type: name, checkCancelled, body)
               return troubles.report

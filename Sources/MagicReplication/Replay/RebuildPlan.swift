@@ -15,10 +15,13 @@ public struct RebuildPlan: Sendable {
   public var skipped: [MagicMoment] = []
   /// Merges in another order, which follows from this number.
   public var seed: UInt64?
-  /// Whether it is shown and thrown away: a damaged segment is taken as far as its bytes still tell, and nothing waits for a clock.
+  /// Whether it is shown and thrown away: a damaged segment is taken as far as its bytes still tell, and nothing waits for a
+  /// clock.
   var isForShow = false
   /// Whether contents of assets come along.
   var fetchesAssets = true
+  /// Hears how many changes are merged, after each transaction.
+  package var merged: (@Sendable (_ changes: Int) -> Void)?
   /// Merges no transaction above this version: of those of `until` the one that comes last.
   var through: Version?
 
@@ -27,7 +30,8 @@ public struct RebuildPlan: Sendable {
     self.until = until
   }
 
-  /// Whether what is merged of each replica is a run from its first transaction on, each whole: only that is a state that a replica of the same data set can be in.
+  /// Whether what is merged of each replica is a run from its first transaction on, each whole: only that is a state that a
+  /// replica of the same data set can be in.
   package var isRun: Bool { types.isEmpty && skipped.isEmpty }
 
   /// Whether only what matches something is taken, which may be nothing.

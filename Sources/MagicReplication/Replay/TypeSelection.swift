@@ -2,8 +2,8 @@ internal import MagicJournal
 
 /// Takes entries of some types out of transactions, so that each is again one that can be.
 ///
-/// A birth is the place of an entry in its transaction (J-7). Where entries before it are left out the place is another, and so is the object's name, wherever it is spoken of. Memory holds each
-/// name that is another.
+/// A birth is the place of an entry in its transaction (J-7). Where entries before it are left out the place is another, and so
+/// is the object's name, wherever it is spoken of. Memory holds each name that is another.
 struct TypeSelection {
   /// By the names' bytes (L-3).
   private let types: Set<[UInt8]>

@@ -16,7 +16,8 @@ public struct UndoSelection: Sendable, Equatable {
   public init() {}
 }
 
-/// What undoing comes to: changes that bring objects to what they would be without some transactions, as far as nobody has gone on from these.
+/// What undoing comes to: changes that bring objects to what they would be without some transactions, as far as nobody has gone
+/// on from these.
 public struct UndoPlan: Sendable, Equatable {
   /// What is written to one object.
   public struct Change: Sendable, Equatable {
@@ -70,7 +71,8 @@ public struct UndoPlan: Sendable, Equatable {
 extension MagicData {
   /// What undoing would do. Changes nothing.
   ///
-  /// - Throws: `MagicDataError` with `notFound` for a transaction that is not there, a time in the place of one, or a `since` from before what compaction has given up.
+  /// - Throws: `MagicDataError` with `notFound` for a transaction that is not there, a time in the place of one, or a `since`
+  ///   from before what compaction has given up.
   public func undoing(_ selection: UndoSelection) async throws -> UndoPlan {
     let (transactions, since) = try await resolved(selection)
     return try await store.read { db in try UndoPlanner.plan(db, selection, transactions, since) }
@@ -78,7 +80,8 @@ extension MagicData {
 
   /// Does what ``undoing(_:)`` came to, as one transaction of this replica, if it still comes to the same.
   ///
-  /// An asset comes back by its name. Where nothing named its content meanwhile that was deleted, and the next pull fetches it, if the remote still has it.
+  /// An asset comes back by its name. Where nothing named its content meanwhile that was deleted, and the next pull fetches it,
+  /// if the remote still has it.
   /// - Throws: `MagicDataError` with `busy` if the plan comes to something else by now; else as ``undoing(_:)``.
   public func undo(_ plan: UndoPlan) async throws {
     let (transactions, since) = try await resolved(plan.selection)
@@ -90,11 +93,11 @@ extension MagicData {
     }
   }
 
-  private func resolved(_ selection: UndoSelection) async throws -> ([UndoAddress], Stamp?) {
+  private func resolved(_ selection: UndoSelection) async throws -> ([TransactionAddress], Stamp?) {
     try await OpenJournal.read([.database(self)]) { journal, _ in
       let transactions = try selection.transactions.map {
         let found = try journal.transaction(at: $0, selection.replicas)
-        return UndoAddress(replica: found.replica, sequence: found.sequence)
+        return TransactionAddress(replica: found.replica, sequence: found.sequence)
       }
       let since = try selection.since.map { try journal.firstStamp(at: $0, selection.replicas) }
       // What was before has to be known: of what compaction kept nobody knows what it took the place of.

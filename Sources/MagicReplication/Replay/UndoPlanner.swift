@@ -6,11 +6,11 @@ struct UndoPlanner {
   private let db: Connection
   private let journal: JournalReader
   private let selection: UndoSelection
-  private let transactions: Set<UndoAddress>
+  private let transactions: Set<TransactionAddress>
   private let since: Stamp?
   private var made: UndoPlan
 
-  private init(_ db: Connection, _ selection: UndoSelection, _ transactions: [UndoAddress], _ since: Stamp?) throws {
+  private init(_ db: Connection, _ selection: UndoSelection, _ transactions: [TransactionAddress], _ since: Stamp?) throws {
     (self.db, self.selection, self.transactions, self.since) = (db, selection, Set(transactions), since)
     made = UndoPlan(selection)
     journal = try JournalReader(db)
@@ -24,31 +24,35 @@ struct UndoPlanner {
     selection.types.isEmpty || selection.types.contains { type.schema.name.isWritten($0) }
   }
 
-  private func has(_ stamp: Stamp, _ address: UndoAddress) -> Bool {
+  private func has(_ stamp: Stamp, _ address: TransactionAddress) -> Bool {
     if transactions.contains(address) { return true }
     return since.map { stamp >= $0 } ?? false && has(address.replica)
   }
 
   static func plan(
-    _ db: Connection, _ selection: UndoSelection, _ transactions: [UndoAddress], _ since: Stamp?
+    _ db: Connection, _ selection: UndoSelection, _ transactions: [TransactionAddress], _ since: Stamp?
   ) throws -> UndoPlan {
     var planner = try UndoPlanner(db, selection, transactions, since)
     return try planner.plan()
   }
 
   private mutating func plan() throws -> UndoPlan {
-    for (type, key) in try touched() { try undo(key, of: journal.schema.types[type]) }
+    for object in try touched() {
+      try Task.checkCancellation()
+      try undo(object.key, of: journal.schema.types[object.type])
+    }
     return made
   }
 
   /// The objects that are spoken of, in a fixed order.
-  private func touched() throws -> [(type: Int, key: ObjectKey)] {
-    var seen: Set<Spoken> = []
-    var touched: [(type: Int, key: ObjectKey)] = []
+  private func touched() throws -> [TypedKey] {
+    var seen: Set<TypedKey> = []
+    var touched: [TypedKey] = []
     func add(_ transaction: Transaction) throws {
       try Task.checkCancellation()
       for entry in transaction.entries where has(journal.schema.types[entry.type]) {
-        if seen.insert(Spoken(type: entry.type, key: entry.key)).inserted { touched.append((entry.type, entry.key)) }
+        let object = TypedKey(type: entry.type, key: entry.key)
+        if seen.insert(object).inserted { touched.append(object) }
       }
     }
     for address in transactions.sorted(by: { ($0.replica, $0.sequence) < ($1.replica, $1.sequence) }) {
@@ -66,24 +70,26 @@ struct UndoPlanner {
     return touched
   }
 
-  private struct Spoken: Hashable {
-    let type: Int
-    let key: ObjectKey
-  }
-
   private mutating func undo(_ key: ObjectKey, of type: StoredType) throws {
     let table = ObjectTable(type, db)
     guard let place = try table.place(of: key) ?? table.absentPlace(of: key) else { return }
     var (now, without) = (ObjectState(), ObjectState())
-    var entries: [(version: Version, address: UndoAddress, isUndone: Bool, entry: Entry)] = []
+    var entries: [(version: Version, address: TransactionAddress, row: Int64, isUndone: Bool, entry: Entry)] = []
     try journal.forEachEntry(from: place.last) { stamp, root, place, entry in
       let (replica, sequence) = try journal.address(ofRow: place.row)
-      let address = UndoAddress(replica: replica, sequence: sequence)
+      let address = TransactionAddress(replica: replica, sequence: sequence)
       let version = Version(stamp: stamp, root: root)
       now.fold(entry.operation, entry.fields, at: version, of: type.schema)
-      entries.append((version, address, has(stamp, address), entry))
+      entries.append((version, address, place.row, has(stamp, address), entry))
     }
     entries.sort { $0.version < $1.version }
+    // What is held under two ids is one transaction (J-3).
+    let undone = Dictionary(grouping: entries.filter { $0.isUndone }) { $0.version }
+    for index in entries.indices where !entries[index].isUndone {
+      guard let same = undone[entries[index].version] else { continue }
+      let name = try journal.name(ofRow: entries[index].row)
+      entries[index].isUndone = try same.contains { try journal.name(ofRow: $0.row) == name }
+    }
     let undoneRemoves = Set(entries.filter { $0.isUndone && $0.entry.operation.isRemove }.map(\.version.stamp))
     let lastRevival = entries.last { $0.isUndone && $0.entry.operation.code == .revival }?.version
     var isMadeByRevival = lastRevival != nil
@@ -98,19 +104,18 @@ struct UndoPlanner {
         if entry.version > lastRevival, operation.isRemove || operation.code == .revival { isMadeByRevival = false }
       }
     }
-    func author(_ version: Version) -> MagicObjectHistory.Author? {
-      entries.first { $0.version == version }.map {
-        .init(time: version.stamp.date, replica: $0.address.replica.description, sequence: $0.address.sequence)
-      }
-    }
-    let before = made.kept.count
-    func keep(_ property: String?, _ version: Version?) {
-      guard let author = version.flatMap(author) else { return }
-      let kept = UndoPlan.Kept(type: type.schema.name.text, object: key.text, property: property, author: author)
+    let firsts = Dictionary(entries.enumerated().map { ($0.element.version, $0.offset) }) { first, _ in first }
+    var seen: Set<KeptWrite> = []
+    func keep(_ slot: Int?, _ version: Version?) {
       // Of one property several elements may be left.
-      if !made.kept[before...].contains(kept) { made.kept.append(kept) }
+      guard let version, let first = firsts[version] else { return }
+      guard seen.insert(KeptWrite(slot: slot, version: version)).inserted else { return }
+      let address = entries[first].address
+      made.kept.append(
+        UndoPlan.Kept(
+          type: type.schema.name.text, object: key.text, property: slot.map { type.schema.fields[$0].name.text },
+          author: .init(time: version.stamp.date, replica: address.replica.description, sequence: address.sequence)))
     }
-    let names = type.schema.fields.map(\.name.text)
     let firstUndone = entries.first { $0.isUndone }?.version
     switch (now.isAlive, without.isAlive) {
     case (true, true):
@@ -121,14 +126,12 @@ struct UndoPlanner {
       if isMadeByFirst || isMadeByRevival {
         return keep(nil, entries.last { !$0.isUndone }?.version)
       }
-      let later = now.values.filter { write in
-        guard let firstUndone, write.version > firstUndone, let entry = entries.first(where: { $0.version == write.version })
-        else { return false }
-        return !entry.isUndone
-      }
-      for write in later
-      where entries.contains(where: { $0.isUndone && $0.version < write.version && $0.entry.isBelow(write, of: type.schema) }) {
-        keep(names[write.field], write.version)
+      var earliest = EarliestWrites()
+      for entry in entries where entry.isUndone { earliest.add(entry.entry.fields, at: entry.version, of: type.schema) }
+      for write in now.values {
+        guard let first = firsts[write.version], !entries[first].isUndone else { continue }
+        let slot = type.schema.slots[write.field]
+        if earliest.isAny(before: write, in: slot) { keep(slot, write.version) }
       }
       let changes = now.row.changes(to: without.row, of: type.schema)
       guard !changes.isEmpty else { return }
@@ -139,7 +142,7 @@ struct UndoPlanner {
       add(.revive, key, type, [], without.row, .revival(without.row))
     case (false, false):
       guard let removed = now.removed, let firstUndone, removed > firstUndone else { return }
-      if let entry = entries.first(where: { $0.version == removed }), !entry.isUndone { keep(nil, removed) }
+      if let first = firsts[removed], !entries[first].isUndone { keep(nil, removed) }
     }
   }
 
@@ -162,26 +165,59 @@ struct UndoPlanner {
   }
 }
 
-/// A transaction that is undone.
-struct UndoAddress: Hashable, Sendable {
-  let replica: ReplicaID
-  let sequence: UInt64
+/// A write that is left as it is.
+private struct KeptWrite: Hashable {
+  /// `nil` for the object as a whole.
+  let slot: Int?
+  let version: Version
 }
 
-extension Entry {
-  /// Whether it has a value that a later write took the place of: of the same name, and of the same element, if both have elements.
-  fileprivate func isBelow(_ write: ObjectState.Write, of type: TypeSchema) -> Bool {
-    fields.contains { type.slots[$0.field] == type.slots[write.field] && $0.value.hasPlace(of: write.value) }
+/// Of some writes to an object the earliest to each name and each element: whether a later one took the place of any.
+private struct EarliestWrites {
+  private enum Part: Hashable {
+    case member(ObjectKey)
+    case place([UInt8])
+    /// A set, a dictionary, and what is one as a whole.
+    case set, dictionary, whole
   }
-}
 
-extension Value {
-  /// Whether what a write has, one element of several or a value, folds with something of this (M-13).
-  fileprivate func hasPlace(of write: Value) -> Bool {
-    switch (self, write) {
-    case (.set(let mine), .set(let others)): mine.contains { $0.key == others.first?.key }
-    case (.dictionary(let mine), .dictionary(let others)): mine.contains { $0.name == others.first?.name }
-    default: true
+  private struct Place: Hashable {
+    let slot: Int
+    let part: Part
+  }
+
+  private var earliest: [Place: Version] = [:]
+
+  /// - Parameter version: none that was added is above it.
+  mutating func add(_ fields: [FieldValue], at version: Version, of type: TypeSchema) {
+    for field in fields {
+      let slot = type.slots[field.field]
+      switch field.value {
+      case .set(let elements):
+        add(.set, slot, version)
+        for element in elements { add(.member(element.key), slot, version) }
+      case .dictionary(let elements):
+        add(.dictionary, slot, version)
+        for element in elements { add(.place(element.name), slot, version) }
+      default: add(.whole, slot, version)
+      }
     }
+  }
+
+  private mutating func add(_ part: Part, _ slot: Int, _ version: Version) {
+    let place = Place(slot: slot, part: part)
+    if earliest[place] == nil { earliest[place] = version }
+  }
+
+  /// Whether one comes before a write, of one element of several or of a value, that folds with it (M-13): of the same element,
+  /// if both have elements of one kind.
+  func isAny(before write: ObjectState.Write, in slot: Int) -> Bool {
+    let parts: [Part] =
+      switch write.value {
+      case .set(let elements): elements.map { Part.member($0.key) } + [.dictionary, .whole]
+      case .dictionary(let elements): elements.map { Part.place($0.name) } + [.set, .whole]
+      default: [.set, .dictionary, .whole]
+      }
+    return parts.contains { part in earliest[Place(slot: slot, part: part)].map { $0 < write.version } ?? false }
   }
 }

@@ -2,13 +2,14 @@ internal import Foundation
 internal import MagicData
 package import MagicJournal
 
-/// A checkpoint that comes in pieces, on its way into a folder. It is there once its header and its end are right (K-12), and never in part.
+/// A checkpoint that comes in pieces, on its way into a folder. It is there once its header and its end are right (K-12), and
+/// never in part.
 package final class ArrivingCheckpoint {
   private let folder: FolderRemote
   private let dataSet: DataSetID
   private let length: Int
   private let isDurable: Bool
-  private let writer: PieceWriter
+  private let writer: ChunkWriter
   /// What came, once it was looked at: its file, and the name that it is to have.
   private var whole: (temporary: URL, file: URL)?
   /// What has the name already, if that counts and says the same.
@@ -20,7 +21,7 @@ package final class ArrivingCheckpoint {
   package init(_ length: Int, of dataSet: DataSetID, in folder: FolderRemote, isDurable: Bool) throws {
     (self.folder, self.dataSet, self.length, self.isDurable) = (folder, dataSet, length, isDurable)
     try folder.makeOwn(folder.checkpoints)
-    writer = try PieceWriter(beside: folder.checkpoints.appendingPathComponent("arriving"))
+    writer = try ChunkWriter(beside: folder.checkpoints.appendingPathComponent("arriving"))
   }
 
   deinit {

@@ -21,7 +21,8 @@ package final class ArrivingContent {
     part = folder.assets.appendingPathComponent(ArrivingContent.part(of: digits))
     descriptor = open(part.path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0o666)
     guard descriptor >= 0 else { throw DurableFile.failure("could not be made", part) }
-    // Where there are no such locks, there is nobody to wait for. Who had it may have given it its name between the one and the other.
+    // Where there are no such locks, there is nobody to wait for. Who had it may have given it its name between the one and the
+    // other.
     guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK, ArrivingContent.leads(part, to: descriptor) else {
       close(descriptor)
       throw MagicDataError(.busy, "the content \(digits) is on its way already")
@@ -73,7 +74,8 @@ package final class ArrivingContent {
   /// Gives it its name, if it is what that says; else nothing of it stays.
   package func finish() throws {
     if let fault = try AssetContent.check(part, digits, Task.checkCancellation) {
-      // What cannot be opened now, as with too many open files, may be right; but what cannot be read would be in the way for good.
+      // What cannot be opened now, as with too many open files, may be right; but what cannot be read would be in the way for
+      // good.
       if fault.code == .damaged || canBeOpened { unlink(part.path) }
       throw fault
     }
@@ -102,7 +104,8 @@ extension FolderRemote {
     do {
       try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     } catch {
-      throw MagicDataError(.notAllowed, "\(folder.path) could not be made", cause: error)
+      let isFull = (error as? CocoaError)?.code == .fileWriteOutOfSpace
+      throw MagicDataError(isFull ? .full : .notAllowed, "\(folder.path) could not be made", cause: error)
     }
   }
 

@@ -9,7 +9,7 @@ package final class ArrivingSegment {
   package let name: SegmentFileName
   private let folder: FolderRemote
   private let file: URL
-  private let writer: PieceWriter
+  private let writer: ChunkWriter
   private let isDurable: Bool
   private var checksum: UInt32 = 0
 
@@ -24,7 +24,7 @@ package final class ArrivingSegment {
     self.folder = folder
     file = folder.segments.appendingPathComponent(self.name.text)
     self.isDurable = isDurable
-    writer = try PieceWriter(beside: file)
+    writer = try ChunkWriter(beside: file)
     try head.withUnsafeBytes { try writer.append($0) }
   }
 

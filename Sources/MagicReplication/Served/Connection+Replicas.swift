@@ -5,10 +5,11 @@ internal import MagicJournal
 package struct TooManyReplicas: Error {}
 
 extension Connection {
-  /// Makes a change to the journal, unless there is something of more replicas afterwards than a server takes. What clients send at once is merged one after the other, so
-  /// only who merges knows.
+  /// Makes a change to the journal, unless there is something of more replicas afterwards than a server takes. What clients
+  /// send at once is merged one after the other, so only who merges knows.
   ///
-  /// - Parameter most: `nil` where anybody may bring as many as he likes. Where there are more already, there may be as many as there are.
+  /// - Parameter most: `nil` where anybody may bring as many as he likes. Where there are more already, there may be as many as
+  ///   there are.
   /// - Throws: `tooLarge`, for which the transaction is rolled back.
   func keepingReplicas<Result>(atMost most: Int?, _ change: () throws -> Result) throws -> Result {
     guard let most else { return try change() }

@@ -131,7 +131,7 @@ package protocol Inbox: Sendable {
   func settle(_ runs: [HeldRun]) async throws
 }
 
-/// Runs what waits for a disk where no thread waits that other tasks need.
+/// Runs blocking work off Swift's pool.
 package func offPool<Result: Sendable>(_ body: @Sendable @escaping () throws -> Result) async throws -> Result {
   try await withCheckedThrowingContinuation { continuation in
     DispatchQueue.global().async { continuation.resume(with: Swift.Result(catching: body)) }

@@ -6,7 +6,8 @@ package import MagicJournal
 package final class ServedDatabase: Served {
   package let changes = ChangeSignal()
   private let magic: MagicData
-  /// The checkpoint that clients take. Who has it made is alone with that: however many ask, it takes one of the database's few long reads.
+  /// The checkpoint that clients take. Who has it made is alone with that: however many ask, it takes one of the database's few
+  /// long reads.
   private let (written, writing) = (Locked<WrittenCheckpoint?>(nil), Gate(places: 1))
   /// The same of the digest.
   private let (found, folding) = (Locked<FoundDigest?>(nil), Gate(places: 1))
@@ -129,7 +130,8 @@ package final class ServedDatabase: Served {
       try store.syncToDisk(db)
       let members = try Members(db)
       return try (file ?? AckFile(replica: client, members: [:])).news(
-        among: members.all.values, closings: members.closings, acceptedTime: members.acceptedTime, dataSet, atMost: limit)
+        among: members.all.values, closings: members.closings, acceptedTime: members.acceptedTime, names: members.names.all,
+        dataSet, atMost: limit)
     }
   }
 
@@ -143,7 +145,8 @@ package final class ServedDatabase: Served {
     }
   }
 
-  /// What the database folds to, if it has not said that of this frontier. What cannot be read here is nothing to a client, who has what it came for.
+  /// What the database folds to, if it has not said that of this frontier. What cannot be read here is nothing to a client, who
+  /// has what it came for.
   private func digestToSay(of held: NamedFrontier, isThere: Presence) async throws -> Identifier? {
     guard try await magic.store.read({ db in try Members(db).digest(of: held) }) == nil else { return nil }
     do {
@@ -153,8 +156,8 @@ package final class ServedDatabase: Served {
     }
   }
 
-  /// What the database folds to, if it holds just what a frontier says. To find that it reads everything, so one at a time does it for all who ask; whoever asks for what is not held
-  /// waits for nobody.
+  /// What the database folds to, if it holds just what a frontier says. To find that it reads everything, so one at a time does
+  /// it for all who ask; whoever asks for what is not held waits for nobody.
   private func digest(of frontier: Frontier, isThere: Presence) async throws -> Identifier? {
     guard try await self.frontier() == frontier else { return nil }
     try await folding.enter()
@@ -250,7 +253,7 @@ package final class ServedDatabase: Served {
       let unsent = try UnsentAssets(db).names.filter { digits.contains(AssetContent.digits(of: $0)) }
       for name in try digits.reduce(into: unsent, { try $0.formUnion(schema.assetNames(of: $1, db)) }) {
         let own = AssetContent.digits(of: name)
-        guard digits.contains(own), case let file = assets.place(of: name), PieceReader.length(of: file) != nil else {
+        guard digits.contains(own), case let file = assets.place(of: name), ChunkReader.length(of: file) != nil else {
           continue
         }
         files[own] = file
@@ -309,7 +312,8 @@ private struct WrittenCheckpoint {
   }
 }
 
-/// A large segment that clients are taking. However many they are, and however slow, it is one file, and nothing of it is in memory.
+/// A large segment that clients are taking. However many they are, and however slow, it is one file, and nothing of it is in
+/// memory.
 private struct LargeCut {
   let name: String
   /// Tells whether it is of the same journal still: who leaves an id to another branch (J-33) has other transactions there.
@@ -321,7 +325,7 @@ private struct LargeCut {
   static func make(_ cut: SegmentCutter.Cut) throws -> (cut: LargeCut, file: OpenFile) {
     let scratch = try ScratchFolder("segment")
     defer { scratch.remove() }
-    let writer = try PieceWriter(named: scratch.url.appendingPathComponent(cut.name))
+    let writer = try ChunkWriter(named: scratch.url.appendingPathComponent(cut.name))
     try cut.bytes.withUnsafeBytes { try writer.append($0) }
     let file = try OpenFile(writer.finish(isDurable: false))
     return (LargeCut(name: cut.name, header: try SegmentHeader(cut.bytes), file: file), file)
@@ -348,7 +352,8 @@ private final class DatabaseInbox: Inbox {
   private let spool: Spool
   /// Contents that are to be given their names.
   private let arrived = Locked(Set<String>())
-  /// Whether there is something to merge, as contents of a session that ended before it settled may be, to which a row has come.
+  /// Whether there is something to merge, as contents of a session that ended before it settled may be, to which a row has
+  /// come.
   private let isFilled = Locked(true)
 
   init(_ magic: MagicData, _ dataSet: DataSetID, _ mostReplicas: Int) throws {
@@ -370,8 +375,9 @@ private final class DatabaseInbox: Inbox {
     var held = Frontier()
     for run in runs { held[run.replica] = run.last }
     let report = try await MagicReplicator(magic, over: folder).merge(
-      Arrivals(folder, held: held, replicasAtMost: mostReplicas), of: dataSet, contents: contents)
-    // What there is no room for (J-15) is not held, which the standing says. What cannot be read of contents is no fault of the rows: who brings it again replaces it.
+      IncomingSegments(folder, held: held, replicasAtMost: mostReplicas), of: dataSet, contents: contents)
+    // What there is no room for (J-15) is not held, which the standing says. What cannot be read of contents is no fault of the
+    // rows: who brings it again replaces it.
     if let file = report.unread.first(where: { $0.code != .tooLarge && !$0.path.hasPrefix(contents.folder.path) }) {
       throw MagicDataError(file.code, file.message)
     }
@@ -402,7 +408,8 @@ private final class DatabaseInbox: Inbox {
     try await store.read { db in try store.syncToDisk(db) }
     let (contents, arrived) = (contents, arrived.withLock { $0 })
     self.arrived.withLock { $0 = [] }
-    // What no row names was let go of before it came, and who sent it keeps it no longer (F-15). What a row names since the pull has looked was not lacking then.
+    // What no row names was let go of before it came, and who sent it keeps it no longer (F-15). What a row names since the
+    // pull has looked was not lacking then.
     let (unnamed, named) = try await store.read { db in
       guard !arrived.isEmpty else { return (Set<String>(), Set<String>()) }
       let schema = try StoredSchema(db)

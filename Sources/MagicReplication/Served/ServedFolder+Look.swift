@@ -24,7 +24,7 @@ extension ServedFolder {
     let dataSet: DataSetID
     private(set) var listing: FolderListing
     /// Up to where it goes on without a hole, and by names.
-    private(set) var rows: [ReplicaID: Row] { didSet { frontier = rows.frontier } }
+    private(set) var rows: [ReplicaID: SegmentChain] { didSet { frontier = rows.frontier } }
     private(set) var frontier: Frontier
     /// Worked out when somebody asks.
     var standing: Standing?
@@ -32,7 +32,8 @@ extension ServedFolder {
     let state: FolderState
     /// Whether nothing can have changed unseen until then: a change soon after another may leave a folder's times as they are.
     let isCertain: Bool
-    /// Whether this server has written to the folder since. What others have done to it meanwhile, who may have emptied it, shows only to who lists it.
+    /// Whether this server has written to the folder since. What others have done to it meanwhile, who may have emptied it,
+    /// shows only to who lists it.
     private(set) var isOutdated = false
     let until: ContinuousClock.Instant
     private(set) var changes = 0
@@ -50,7 +51,7 @@ extension ServedFolder {
 
     mutating func add(_ name: SegmentFileName, _ header: SegmentHeader) {
       listing.add(name, header)
-      listing.extend(&rows[name.replica, default: Row()], name.replica)
+      listing.extend(&rows[name.replica, default: SegmentChain()], name.replica)
       outdate()
     }
 
@@ -112,8 +113,8 @@ extension ServedFolder {
     }
   }
 
-  /// F-16: what somebody else has found damaged, as a server that ran before, or one of another session over ssh; and what was damaged, and may have been
-  /// written anew by such a one.
+  /// F-16: what somebody else has found damaged, as a server that ran before, or one of another session over ssh; and what was
+  /// damaged, and may have been written anew by such a one.
   private func readDoubted(_ listing: inout FolderListing) throws {
     // Who may not read what is in doubt goes by what he finds himself.
     let doubted = (try? remote.doubted()) ?? []

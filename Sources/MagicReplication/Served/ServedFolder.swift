@@ -16,7 +16,8 @@ package final class ServedFolder: Served {
   /// The same of contents in doubt.
   let checking = Gate(places: 1)
 
-  /// Of what is read for the names of one answer, as it lies and inflated: twice the largest file, or thousands of such as replicas mostly have.
+  /// Of what is read for the names of one answer, as it lies and inflated: twice the largest file, or thousands of such as
+  /// replicas mostly have.
   private static let inflatedBytes = 8 * Limits.segmentCut
   /// So many names are remembered, and so many files that are whole.
   private static let maxNames = 10_000
@@ -140,8 +141,8 @@ package final class ServedFolder: Served {
     return name
   }
 
-  /// A hub does not read what it carries, but for names, and of no body that may be larger than segments mostly are. A file whose bytes are right and that is no segment gives no name,
-  /// and so no fork; who gets it says what it is.
+  /// A hub does not read what it carries, but for names, and of no body that may be larger than segments mostly are. A file
+  /// whose bytes are right and that is no segment gives no name, and so no fork; who gets it says what it is.
   private static func name(at sequence: UInt64, in bytes: [UInt8], _ header: SegmentHeader) -> TransactionName? {
     guard header.first <= sequence, sequence <= header.last, let names = try? SegmentReader(bytes).names(),
       names.last == header.lastName
@@ -177,8 +178,8 @@ package final class ServedFolder: Served {
     return nil
   }
 
-  /// Whether a file has the transactions that a header names, is as long as its own header says, and goes on with bytes of its checksum. It may have taken the place of one that was cut or compressed
-  /// otherwise (S-3).
+  /// Whether a file has the transactions that a header names, is as long as its own header says, and goes on with bytes of its
+  /// checksum. It may have taken the place of one that was cut or compressed otherwise (S-3).
   static func isWhole(_ file: OpenFile, _ known: SegmentHeader) throws -> Bool {
     // What cannot be read is not whole, whatever keeps it from that.
     guard let header = try? SegmentHeader(file.bytes(at: 0, SegmentHeader.length)), header.isOfSameRun(as: known),
@@ -205,7 +206,8 @@ package final class ServedFolder: Served {
     }
   }
 
-  /// Acknowledgements that cannot be read say nothing (K-7). Each comparison asks: however many come, they are looked at once a second.
+  /// Acknowledgements that cannot be read say nothing (K-7). Each comparison asks: however many come, they are looked at once a
+  /// second.
   package func acceptedTime(_ dataSet: DataSetID) async throws -> Int64 {
     try await offPool { [remote, members] in
       members.withLock { members in
@@ -255,7 +257,8 @@ package final class ServedFolder: Served {
         return members
       }
       return try (file ?? AckFile(replica: client, members: [:])).news(
-        among: known.all.values, closings: known.closings, acceptedTime: known.acceptedTime, dataSet, atMost: limit)
+        among: known.all.values, closings: known.closings, acceptedTime: known.acceptedTime, names: known.names.all, dataSet,
+        atMost: limit)
     }
   }
 
@@ -334,7 +337,7 @@ package final class ServedFolder: Served {
     for digits in contents where remote.checkWay(to: digits) == nil {
       if doubted.contains(digits) {
         inDoubt.append(digits)
-      } else if case let file = remote.content(digits), PieceReader.length(of: file) != nil {
+      } else if case let file = remote.content(digits), ChunkReader.length(of: file) != nil {
         files[digits] = file
       }
     }
@@ -352,8 +355,8 @@ package final class ServedFolder: Served {
     // Somebody else may have looked meanwhile.
     guard !isKnownDamaged(digits) else { return nil }
     let file = remote.content(digits)
-    guard PieceReader.length(of: remote.doubts.appendingPathComponent(digits)) != nil else {
-      return PieceReader.length(of: file).map { _ in file }
+    guard ChunkReader.length(of: remote.doubts.appendingPathComponent(digits)) != nil else {
+      return ChunkReader.length(of: file).map { _ in file }
     }
     let before = OpenFile.State(of: file)
     let fault = try AssetContent.check(file, digits) {}
@@ -366,7 +369,7 @@ package final class ServedFolder: Served {
     }
     guard fault == nil else { return nil }
     remote.settleDoubt(digits)
-    return PieceReader.length(of: file).map { _ in file }
+    return ChunkReader.length(of: file).map { _ in file }
   }
 
   package func doubt(content digits: String) async { _ = try? await offPool { [remote] in remote.doubt(digits) } }
@@ -381,7 +384,8 @@ package final class ServedFolder: Served {
   }
   package func digest(at frontier: Frontier, isThere: Presence = {}) -> String? { nil }
 
-  /// Between two looks at the times of the folder's files, for what others write: over ssh each session has a server of its own.
+  /// Between two looks at the times of the folder's files, for what others write: over ssh each session has a server of its
+  /// own.
   private static let pause = Duration.milliseconds(50)
 
   package func watch() async {

@@ -2,7 +2,7 @@ internal import MagicJournal
 
 extension Standing {
   /// - Parameter members: who says in the folder what he has put there.
-  init(_ listing: FolderListing, _ rows: [ReplicaID: Row], members: @autoclosure () -> [ReplicaID]) {
+  init(_ listing: FolderListing, _ rows: [ReplicaID: SegmentChain], members: @autoclosure () -> [ReplicaID]) {
     var room = Standing.maxRuns
     var unread = listing.unreadReplicas(beyond: rows.frontier)
     // Where nothing else is there, nothing else shows that what it stands for is lacking.
@@ -33,7 +33,7 @@ extension Standing {
   private static let (maxRunsOfOne, maxRuns) = (100, 10_000)
 }
 
-extension [ReplicaID: Row] {
+extension [ReplicaID: SegmentChain] {
   var frontier: Frontier {
     var frontier = Frontier()
     for (replica, row) in self { frontier[replica] = row.last }

@@ -34,7 +34,8 @@ package struct Standing: Sendable, Equatable {
     package var isClosed = false
     /// Whether it has files of more that cannot be read; what they are it says to who pulls.
     package var hasUnread = false
-    /// Whether it has not taken something of it that who asks has sent, as a file of another format or data set stands in its place (S-2).
+    /// Whether it has not taken something of it that who asks has sent, as a file of another format or data set stands in its
+    /// place (S-2).
     package var isDisplaced = false
 
     package init(
@@ -49,7 +50,8 @@ package struct Standing: Sendable, Equatable {
     }
   }
 
-  /// Of so many a server takes something: all of them stand in one answer (W-6), with room for those that several clients bring at once.
+  /// Of so many a server takes something: all of them stand in one answer (W-6), with room for those that several clients bring
+  /// at once.
   package static let mostReplicas = 10_000
 
   /// Rising by replica. One of which nothing is held up from 1 has 0.
@@ -69,7 +71,8 @@ package struct Standing: Sendable, Equatable {
     self.bytes = bytes
   }
 
-  /// Says of replicas that who asks may not write under them, also of those of which nothing is held: who asks may hold something of them by other ways.
+  /// Says of replicas that who asks may not write under them, also of those of which nothing is held: who asks may hold
+  /// something of them by other ways.
   ///
   /// - Parameter first: those that matter most.
   package mutating func close(_ replicas: Set<ReplicaID>, first: Set<ReplicaID>) {
@@ -82,7 +85,7 @@ package struct Standing: Sendable, Equatable {
     parts = Standing.inOrder(parts + unheld)
   }
 
-  /// Says of replicas that something of them was not taken, as another file stands in its place.
+  /// Marks replicas of which something was not taken, since a file of another format or data set has its name (S-2).
   package mutating func displace(_ replicas: Set<ReplicaID>) {
     for index in parts.indices { parts[index].isDisplaced = replicas.contains(parts[index].held.replica) }
     let others = replicas.subtracting(parts.map(\.held.replica)).map {

@@ -1,9 +1,10 @@
-internal import COpening
+internal import CPlatform
 internal import Foundation
 internal import MagicData
 internal import MagicReplication
 
-/// A program whose standard input and output carry the wire. Foundation's `Process` will not do (swift-corelibs-foundation 5472).
+/// A program whose standard input and output carry the wire. Foundation's `Process` will not do (swift-corelibs-foundation
+/// 5472).
 final class ChildProgram: Sendable {
   /// To write to, and to read from.
   let input: Int32
@@ -121,7 +122,8 @@ final class ChildProgram: Sendable {
 }
 
 extension ChildProgram {
-  /// What the end of ssh means: it ends with 255 if it fails itself, and else as what it runs does. What either had to say it has said.
+  /// What the end of ssh means: it ends with 255 if it fails itself, and else as what it runs does. What either had to say it
+  /// has said.
   func refusal(_ text: String, _ error: MagicDataError) async -> MagicDataError {
     switch await exitCode() {
     case nil, 0: error

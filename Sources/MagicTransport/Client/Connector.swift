@@ -62,7 +62,8 @@ enum Connector {
 
   /// Waits for a connection until the task is cancelled, of which NIO's `connect` does not hear.
   ///
-  /// What is waited for no more ends by itself, within `WireLimits.connect` of an address; a connection that comes about after all is closed.
+  /// What is waited for no more ends by itself, within `WireLimits.connect` of an address; a connection that comes about after
+  /// all is closed.
   fileprivate static func unlessCancelled(
     _ connect: @Sendable @escaping () async throws -> NIOAsyncChannel<Frame, Frame>
   ) async throws -> NIOAsyncChannel<Frame, Frame> {

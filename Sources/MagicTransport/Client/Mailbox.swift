@@ -1,7 +1,8 @@
 internal import MagicData
 internal import MagicReplication
 
-/// Hands frames from who reads them off the connection to who asked for them. Few wait in it, so that who sends too fast is held up.
+/// Hands frames from who reads them off the connection to who asked for them. Few wait in it, so that who sends too fast is
+/// held up.
 final class Mailbox: Sendable {
   private struct State {
     var frames: [Frame] = []

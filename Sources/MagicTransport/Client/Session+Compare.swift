@@ -126,8 +126,9 @@ extension Session {
     }
   }
 
-  /// The same for a push. What the pull before it has found is not asked for again, if the server has told of no change since, and the database holds what it
-  /// held then, or what the server does. Were it another all the same, the server's answer to the push says so.
+  /// The same for a push. What the pull before it has found is not asked for again, if the server has told of no change since,
+  /// and the database holds what it held then, or what the server does. Were it another all the same, the server's answer to
+  /// the push says so.
   func compareForPush(_ magic: MagicData) async throws -> Compared {
     let known = compared.withLock { known in
       defer { known = nil }
@@ -146,7 +147,8 @@ extension Session {
       until: known.until)
   }
 
-  /// What an exchange has ended with. The server tells of each change from then on (W-11), so there is no need to ask before the next.
+  /// What an exchange has ended with. The server tells of each change from then on (W-11), so there is no need to ask before
+  /// the next.
   func remember(_ ended: Compared, there: Standing) {
     guard !ended.isBranch else { return }
     returns.withLock { $0 = Returns() }

@@ -18,7 +18,7 @@ extension Session {
     var (asked, bytes) = (0, 0)
     for (digits, length) in zip(digits, lengths) where bytes < Session.maxBytes {
       asked += 1
-      guard let length, PieceReader.length(of: folder.content(digits)) == nil else { continue }
+      guard let length, ChunkReader.length(of: folder.content(digits)) == nil else { continue }
       bytes += length
       try await fetch(digits, into: folder)
     }
@@ -127,15 +127,12 @@ extension Session {
 
   /// How many bytes were sent: fewer than there are, if some were there from before a break.
   private func store(_ digits: String, _ file: URL, _ length: Int) async throws -> Int {
-    guard welcome.rights.contains(.write) else {
-      throw MagicDataError(
-        .unauthorized, "\(text): the token may only read, and there is something to be written; pull instead")
-    }
+    guard welcome.rights.contains(.write) else { throw mayOnlyRead(lacking: "contents of assets", isOwn: false) }
     let answer = try await ask(.content(.store, digits, length), for: .from)
     guard let offset = try reading({ () throws(WireError) in try answer.length() }), offset <= length else {
       throw MagicDataError(.failed, "\(text) asked for what is not in a content")
     }
-    try await FilePieces(file).forEach(from: offset, through: length) { try await send(Frame(.data, $0)) }
+    try await FileChunks(file).forEach(from: offset, through: length) { try await send(Frame(.data, $0)) }
     _ = try await self.answer(.stored)
     return length - offset
   }

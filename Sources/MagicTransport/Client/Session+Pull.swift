@@ -6,12 +6,12 @@ internal import NIOCore
 
 /// What the server has and the database lacks, on its way here (W-7).
 extension Session {
-  func arrivals(for magic: MagicData, _ dataSet: DataSetID) async throws -> Arrivals {
-    if let known = inStep { return Arrivals(.nothing, known.there) }
+  func arrivals(for magic: MagicData, _ dataSet: DataSetID) async throws -> IncomingSegments {
+    if let known = inStep { return IncomingSegments(.nothing, known.there) }
     return try await arrivalsNow(for: magic, dataSet)
   }
 
-  func arrivalsNow(for magic: MagicData, _ dataSet: DataSetID) async throws -> Arrivals {
+  func arrivalsNow(for magic: MagicData, _ dataSet: DataSetID) async throws -> IncomingSegments {
     let found = try await compare(magic)
     let there = found.there
     frontierThere.withLock { $0 = there.frontier }
@@ -24,16 +24,16 @@ extension Session {
     if found.isSure, there.frontier == found.held { returns.withLock { $0 = Returns() } }
     // What cannot be read there, and is not held here, is said to who pulls.
     guard !found.isSure || there.parts.contains(where: { $0.held.last > held[$0.held.replica] || $0.hasUnread }) else {
-      return Arrivals(.nothing, there)
+      return IncomingSegments(.nothing, there)
     }
     let spool = try Spool()
     do {
       let unread = try await pull(after: held, of: there, dataSet, into: spool.folder)
       tellsNames.withLock { $0 = true }
-      return Arrivals(spool, there, unread: unread)
+      return IncomingSegments(spool, there, unread: unread)
     } catch let error as MagicDataError where error.code == .unreachable {
       // What came whole stays.
-      return Arrivals(spool, there, interruption: error)
+      return IncomingSegments(spool, there, interruption: error)
     }
   }
 
@@ -67,12 +67,16 @@ extension Session {
       } catch let error as JournalError {
         throw MagicDataError(error, "\(text) sent what is no segment that this program reads")
       }
+      guard segment.header.dataSet == dataSet else {
+        throw MagicDataError(.incompatible, "\(text) serves another data set than it did; nothing of that was taken")
+      }
       while segment.lacking > 0 { try await answer(.data).body.withUnsafeReadableBytes { try segment.append($0) } }
       try segment.finish()
     }
   }
 
-  /// What the server has told of and not sent, without a reason: its folder may have been emptied meanwhile. Of what came, the next question shows what is lacking still.
+  /// What the server has told of and not sent, without a reason: its folder may have been emptied meanwhile. Of what came, the
+  /// next question shows what is lacking still.
   private func notSent(_ there: Standing, after held: Frontier) -> [UnreadFile] {
     there.parts.map(\.held).filter { $0.last > held[$0.replica] }.map { run in
       let what = "transactions \(held[run.replica] + 1) to \(run.last) of replica \(run.replica)"

@@ -17,6 +17,31 @@ extension Session {
     return delivery
   }
 
+  /// - Parameters:
+  ///   - what: the server lacks, in words.
+  ///   - isOwn: whether this database alone can be expected to have it.
+  func mayOnlyRead(lacking what: String, isOwn: Bool) -> MagicDataError {
+    MagicDataError(
+      .unauthorized,
+      """
+      \(text): the token may only read, and the server lacks what is held here (\(what))\
+      \(isOwn ? "" : "; whoever has it and may write sends it"). Pull instead (`magic-sync pull DB`, with `--watch` for as long \
+      as it runs), or use a token that may write
+      """, cause: isOwn ? nil : LeftToOthers())
+  }
+
+  private func mayOnlyRead(lacking holes: [(ReplicaID, ClosedRange<UInt64>)]) -> MagicDataError {
+    var counts: [ReplicaID: UInt64] = [:]
+    for (replica, run) in holes { counts[replica, default: 0] += run.upperBound - run.lowerBound + 1 }
+    // The own ones are what to do something about.
+    guard let one = counts[replica] != nil ? replica : counts.keys.min(), let count = counts[one] else {
+      return mayOnlyRead(lacking: "a checkpoint", isOwn: false)
+    }
+    let what = "\(count) \(count == 1 ? "transaction" : "transactions") of replica \(one)"
+    return mayOnlyRead(
+      lacking: what + (counts.count > 1 ? " and some of \(counts.count - 1) more" : ""), isOwn: one == replica)
+  }
+
   /// - Returns: `false` if the server lacks what it was remembered to have.
   private func deliver(
     _ magic: MagicData, _ dataSet: DataSetID, _ events: EventSource, _ compared: Compared, _ delivery: inout Delivery,
@@ -47,55 +72,87 @@ extension Session {
     }
     // From here on something may flow, so both sides stand for one data set.
     if !state.isSettled { try await store.write { db in try DatabaseState.settle(dataSet, db) } }
-    let lacksCheckpoint = floor.replicas.contains { !there.holes(of: $0, through: floor[$0]).isEmpty }
-    let holes = held.replicas.flatMap { replica in
-      there.holes(of: replica, through: held[replica]).filter { $0.upperBound > floor[replica] }.map {
-        (replica, max($0.lowerBound, floor[replica] + 1)...$0.upperBound)
-      }
-    }
-    guard lacksCheckpoint || !holes.isEmpty else {
+    let lack = Lack(of: there, held, above: floor)
+    guard !lack.isNothing else {
       remember(compared, there: there)
       delivery.pushed = compared.named
       try await acknowledge(compared.named, magic, dataSet)
       return true
     }
-    guard welcome.rights.contains(.write) else {
-      throw MagicDataError(
-        .unauthorized, "\(text): the token may only read, and there is something to be written; pull instead")
-    }
+    guard welcome.rights.contains(.write) else { throw mayOnlyRead(lacking: lack.runs) }
     try await sayAccepted(magic, dataSet)
-    attempt.replicas = Set(holes.map(\.0))
-    if lacksCheckpoint { attempt.replicas.formUnion(Set(floor.replicas).subtracting(closed)) }
-    var (settledBytes, settledAt, mostBytes) = (delivery.report.bytes, ContinuousClock.now, WireLimits.unsettledBytes)
-    if lacksCheckpoint { try await sendCheckpoint(magic, dataSet, &delivery.report) }
-    let meter = ProgressMeter(events, .push, of: holes.reduce(0) { $0 + $1.1.count })
-    for (replica, hole) in holes {
+    attempt.replicas = lack.replicas
+    if lack.isOfCheckpoint { attempt.replicas.formUnion(Set(floor.replicas).subtracting(closed)) }
+    try await send(lack, held, magic, dataSet, events, &delivery.report, &attempt)
+    return try await confirm(compared, lack.replicas, magic, dataSet, &delivery)
+  }
+
+  /// What a server lacks of what is held, and takes.
+  private struct Lack {
+    /// Above the floor.
+    let runs: [(ReplicaID, ClosedRange<UInt64>)]
+    /// Whether something up to the floor is lacking (K-17).
+    let isOfCheckpoint: Bool
+
+    init(of there: Standing, _ held: Frontier, above floor: Frontier) {
+      isOfCheckpoint = floor.replicas.contains { !there.holes(of: $0, through: floor[$0]).isEmpty }
+      runs = held.replicas.flatMap { replica in
+        there.holes(of: replica, through: held[replica]).filter { $0.upperBound > floor[replica] }.map {
+          (replica, max($0.lowerBound, floor[replica] + 1)...$0.upperBound)
+        }
+      }
+    }
+
+    var isNothing: Bool { runs.isEmpty && !isOfCheckpoint }
+    var replicas: Set<ReplicaID> { Set(runs.map(\.0)) }
+  }
+
+  /// Sends the checkpoint, and then segments. What a peer gets of them is settled now and then on the way (W-8).
+  private func send(
+    _ lack: Lack, _ held: Frontier, _ magic: MagicData, _ dataSet: DataSetID, _ events: EventSource,
+    _ report: inout PushReport, _ attempt: inout Attempt
+  ) async throws {
+    var (settledBytes, settledAt, mostBytes) = (report.bytes, ContinuousClock.now, WireLimits.unsettledBytes)
+    if lack.isOfCheckpoint { try await sendCheckpoint(magic, dataSet, &report) }
+    let meter = ProgressMeter(events, .push, of: lack.runs.reduce(0) { $0 + $1.1.count })
+    let writer = replica
+    for (replica, hole) in lack.runs {
       var first = hole.lowerBound
       while first <= hole.upperBound, case let run = first...hole.upperBound,
-        let cut = try await store.read({ db in
-          try SegmentCutter(dataSet: dataSet, writer: state.replica, journal: JournalReader(db)).cutNow(replica, run)
+        let cut = try await magic.store.read({ db in
+          try SegmentCutter(dataSet: dataSet, writer: writer, journal: JournalReader(db)).cutNow(replica, run)
         })
       {
         try await send(.segment(cut.name, cut.bytes[..<SegmentHeader.length]))
         try await send(cut.bytes[SegmentHeader.length...])
-        delivery.report.count(cut)
+        report.count(cut)
         attempt.note(cut, of: replica)
         try meter.moved(changes: cut.changes, transactions: cut.run.count)
         first = cut.run.upperBound + 1
         // What a hub has whole stays; what a peer has not merged goes with the session.
-        if welcome.replica != nil, delivery.report.bytes - settledBytes >= mostBytes {
+        if welcome.replica != nil, report.bytes - settledBytes >= mostBytes {
           let asked = ContinuousClock.now
           try await settle(held)
-          // What each settle costs grows with the database: where that takes longer than the link does, there is less to lose by a break.
+          // What each settle costs grows with the database: where that takes longer than the link does, there is less to lose
+          // by a break.
           let settled = ContinuousClock.now
           if settled - asked > asked - settledAt { mostBytes = min(2 * mostBytes, WireLimits.mostUnsettledBytes) }
-          (settledBytes, settledAt) = (delivery.report.bytes, settled)
+          (settledBytes, settledAt) = (report.bytes, settled)
         }
       }
     }
+  }
+
+  /// Has what was sent kept for good, and says what this database has.
+  ///
+  /// - Parameter sent: whose transactions.
+  /// - Returns: `false` if the server lacks what it was remembered to have.
+  private func confirm(
+    _ compared: Compared, _ sent: Set<ReplicaID>, _ magic: MagicData, _ dataSet: DataSetID, _ delivery: inout Delivery
+  ) async throws -> Bool {
+    let held = compared.held
     let (settled, isSame) = try await settle(held, magic)
     // What was sent just now, and the server does not take yet, is not sent again at once.
-    let sent = Set(holes.map(\.0))
     if compared.isRemembered,
       held.replicas.contains(where: { !sent.contains($0) && !settled.holes(of: $0, through: held[$0]).isEmpty })
     {
@@ -107,7 +164,7 @@ extension Session {
     delivery.pushed = compared.named
     try await acknowledge(compared.named, magic, dataSet)
     // What a closing of which it was told just now has moved is held under another id.
-    let left = try await store.readBriefly { db in try JournalIndex(db).frontier() }
+    let left = try await magic.store.readBriefly { db in try JournalIndex(db).frontier() }
     for replica in sent.sorted() {
       for hole in settled.holes(of: replica, through: min(held[replica], left[replica])) {
         delivery.report.unread.append(
@@ -160,13 +217,14 @@ extension Session {
     guard let checkpoint = try await ServedDatabase(magic).checkpoint(dataSet, after: Frontier()) else { return }
     let length = checkpoint.file.length
     try await send(.length(.checkpoint, length))
-    try await FilePieces(checkpoint.file).forEach(from: 0, through: length) { try await send(Frame(.data, $0)) }
+    try await FileChunks(checkpoint.file).forEach(from: 0, through: length) { try await send(Frame(.data, $0)) }
     report.checkpoints += 1
     report.bytes += length
     withExtendedLifetime(checkpoint) {}
   }
 
-  /// K-7: says what this database has, and takes what others have said. Of a session that stays not more often than once a second, as nobody waits for it.
+  /// K-7: says what this database has, and takes what others have said. Of a session that stays not more often than once a
+  /// second, as nobody waits for it.
   private func acknowledge(_ pushed: NamedFrontier, _ magic: MagicData, _ dataSet: DataSetID) async throws {
     guard offers("members"), welcome.rights.contains(.write) else { return }
     let isDue = acknowledged.withLock { last in
@@ -200,10 +258,12 @@ extension Session {
 
   // MARK: Kept for good
 
-  /// Asks for what was sent to be kept for good; returns what the server holds then, and whether it is the same as here as far as both hold it.
+  /// Asks for what was sent to be kept for good; returns what the server holds then, and whether it is the same as here as far
+  /// as both hold it.
   private func settle(_ held: Frontier, _ magic: MagicData) async throws -> (Standing, isSame: Bool) {
     let there = try await settle(held)
-    // Of somebody else's transactions under the same numbers the next question tells, which comes soon if this is not known to be in step.
+    // Of somebody else's transactions under the same numbers the next question tells, which comes soon if this is not known to
+    // be in step.
     let found = try await magic.store.readBriefly { [replica] db in
       try there.difference(own: replica, held) { try JournalIndex(db).name(at: $0, of: $1) }
     }
@@ -223,7 +283,8 @@ extension Session {
     return there
   }
 
-  /// The server does not tell again of what it has told in answer to a push (W-11): what no pull has looked at and is not held is a change.
+  /// The server does not tell again of what it has told in answer to a push (W-11): what no pull has looked at and is not held
+  /// is a change.
   private func notice(_ there: Standing, _ held: Frontier) {
     let before = frontierThere.withLock { $0 }
     let frontier = there.frontier

@@ -28,7 +28,8 @@ final class Session: Sendable {
   let acceptedThere = Locked(Int64(0))
   /// When it was last said what this database has, and whether there is more to say.
   let acknowledged = Locked((at: ContinuousClock.Instant?.none, isOwed: false))
-  /// Whether the server is told the names of what is held. It ends the session if it holds others, and which is then found without.
+  /// Whether the server is told the names of what is held. It ends the session if it holds others, and which is then found
+  /// without.
   let tellsNames: Locked<Bool>
 
   init(

@@ -11,8 +11,8 @@ internal import NIOSSL
 /// try await replicator.sync()
 /// ```
 ///
-/// Nothing is connected before a replicator has something to ask, and a connection lasts as long as its call: that of ``MagicReplicator/run(every:)`` stays, and
-/// comes back after a break.
+/// Nothing is connected before a replicator has something to ask, and a connection lasts as long as its call: that of
+/// ``MagicReplicator/run(every:)`` stays, and comes back after a break.
 public struct SocketRemote: Sendable {
   /// Whom to trust, and how to be trusted. Secrets stand in files that nobody else may read.
   public struct Options: Sendable {
@@ -32,7 +32,8 @@ public struct SocketRemote: Sendable {
     public var ssh = "ssh"
     /// For an `ssh:` address: `magic-sync` as the other machine's shell finds it.
     public var remoteProgram = "magic-sync"
-    /// An option of a command line that was given for a certificate, the server's or the client's: it means nothing to a server without.
+    /// An option of a command line that was given for a certificate, the server's or the client's: it means nothing to a server
+    /// without.
     package var certificateOption: String?
 
     /// Has no token and no certificate, and trusts the certificates that the system does.
@@ -44,7 +45,8 @@ public struct SocketRemote: Sendable {
   /// Breaks its connections off; `nil` if nobody asks for that.
   private(set) var breaker: LinkBreaker?
 
-  /// - Parameter address: `tcp://host:port`, `tls://host:port`, `unix:/path` or `ssh://[user@]host/path`; the port is 7420 if none is named.
+  /// - Parameter address: `tcp://host:port`, `tls://host:port`, `unix:/path` or `ssh://[user@]host/path`; the port is 7420 if
+  ///   none is named.
   /// - Throws: `MagicDataError` with `notFound` for what is no address, `value` for a fingerprint that is none.
   public init(_ address: String, options: Options = Options()) throws {
     endpoint = try Endpoint(address)
@@ -69,8 +71,8 @@ extension MagicReplicator {
 }
 
 extension SocketRemote {
-  /// Runs `body` so that who cancels it breaks the connection off, if there is one, as a link does that breaks by itself: what had come whole is merged, and then
-  /// `unreachable` is thrown. Nothing else of `body` is cancelled then.
+  /// Runs `body` so that who cancels it breaks the connection off, if there is one, as a link does that breaks by itself: what
+  /// had come whole is merged, and then `unreachable` is thrown. Nothing else of `body` is cancelled then.
   package func breakingOff<Result: Sendable>(
     _ body: @Sendable @escaping (SocketRemote) async throws -> Result
   ) async throws -> Result {
@@ -176,6 +178,13 @@ extension SocketRemote: Remote {
   static func broken(_ text: String, _ error: (any Error)?) -> MagicDataError {
     switch error {
     case let error as MagicDataError: error
+    case is WireError where text.hasPrefix("ssh:"):
+      MagicDataError(
+        .failed,
+        """
+        \(text): the other machine's shell, or ssh, prints something before magic-sync does; its startup files must print \
+        nothing where there is no terminal
+        """)
     case let error as WireError:
       MagicDataError(.failed, "\(text) speaks another protocol, as tls: or another program does: \(error.message)")
     case let error as NIOSSLError: ClientTLS.refusal(text, error)
@@ -202,7 +211,8 @@ private struct Reader: Sendable {
     let pings = ChangeSignal()
     await withTaskGroup(of: Void.self) { group in
       group.addTask {
-        // The answer waits for room behind what is sent, which over a slow link takes longer than a silence: what is heard meanwhile counts (W-12). One is enough for several.
+        // The answer waits for room behind what is sent, which over a slow link takes longer than a silence: what is heard
+        // meanwhile counts (W-12). One is enough for several.
         var heard = 0
         while !Task.isCancelled {
           await pings.wait(after: heard)

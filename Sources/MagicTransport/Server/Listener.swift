@@ -9,7 +9,7 @@ internal import NIOSSL
 /// An address to listen at.
 struct Listener: Sendable {
   private let endpoint: Endpoint
-  private let tls: Renewed<NIOSSLContext>?
+  private let tls: Reloading<NIOSSLContext>?
   private let logger: Logger
 
   /// - Throws: `MagicDataError` for an address that must not be listened at.
@@ -30,7 +30,7 @@ struct Listener: Sendable {
     }
   }
 
-  func bind() async throws -> Bound {
+  func bind() async throws -> BoundListener {
     let (connections, continuation) = AsyncStream.makeStream(of: (any Channel).self)
     let fault = Locked(String?.none)
     let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -63,7 +63,7 @@ struct Listener: Sendable {
     }
     let channel = found.channel
     channel.closeFuture.whenComplete { _ in continuation.finish() }
-    return Bound(
+    return BoundListener(
       endpoint: endpoint.with(port: channel.localAddress?.port), channel: channel, socket: found.socket,
       connections: connections, fault: fault, tls: tls)
   }
@@ -74,7 +74,8 @@ struct Listener: Sendable {
       isTaken ? .busy : .notAllowed, "\(address) cannot be listened at: \(Connector.reason(error))", cause: error)
   }
 
-  /// In a folder of its own, which nobody else may enter, until it has its mode: there is no moment at which others could connect.
+  /// In a folder of its own, which nobody else may enter, until it has its mode: there is no moment at which others could
+  /// connect.
   private func bind(
     _ path: String, _ bootstrap: ServerBootstrap
   ) async throws -> (channel: any Channel, socket: FileIdentity?) {
@@ -131,7 +132,7 @@ struct Listener: Sendable {
 }
 
 /// An address that is listened at.
-struct Bound: Sendable {
+struct BoundListener: Sendable {
   let endpoint: Endpoint
   let channel: any Channel
   /// The file of a socket that has one.
@@ -140,12 +141,13 @@ struct Bound: Sendable {
   let connections: AsyncStream<any Channel>
   /// Why a connection could not be taken, of the last one that could not.
   let fault: Locked<String?>
-  let tls: Renewed<NIOSSLContext>?
+  let tls: Reloading<NIOSSLContext>?
 
   var text: String { endpoint.text }
 
   func close() async {
-    // As long as this listens nobody else takes the path, unless somebody has removed the file; afterwards another's file may have got its number.
+    // As long as this listens nobody else takes the path, unless somebody has removed the file; afterwards another's file may
+    // have got its number.
     if case .unix(let path) = endpoint, channel.isActive, FileIdentity(of: URL(fileURLWithPath: path)) == socket {
       unlink(path)
     }
@@ -166,7 +168,7 @@ struct Bound: Sendable {
     while looks < 2 {
       guard (try? await Task.sleep(for: .seconds(1))) != nil else { return }
       // A share that does not answer for a moment says nothing of it.
-      let isGone = FileIdentity(of: file).map { $0 != socket } ?? (PieceReader.hindrance(to: file) == nil)
+      let isGone = FileIdentity(of: file).map { $0 != socket } ?? (ChunkReader.hindrance(to: file) == nil)
       looks = isGone ? looks + 1 : 0
     }
     fault.withLock { $0 = "its file was removed or replaced" }
@@ -176,15 +178,15 @@ struct Bound: Sendable {
   /// Lets clients in until it is closed; returns when the last one has gone.
   ///
   /// - Returns: what is the matter, if nobody was told to stop before.
-  func serve(_ house: House) async -> MagicDataError? {
+  func serve(_ server: ServerContext) async -> MagicDataError? {
     await withTaskGroup(of: Void.self, returning: MagicDataError?.self) { group in
       group.addTask { await watchSocket() }
       defer { group.cancelAll() }
-      return await letIn(house)
+      return await letIn(server)
     }
   }
 
-  private func letIn(_ house: House) async -> MagicDataError? {
+  private func letIn(_ server: ServerContext) async -> MagicDataError? {
     await withTaskGroup(of: Void.self, returning: MagicDataError?.self) { group in
       let running = Locked(0)
       var kept = 0
@@ -204,7 +206,7 @@ struct Bound: Sendable {
               if let context { try connection.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context)) }
               return try connection.frames(isServer: true)
             }.get()
-            let visit = Visit(house, frames, from: address(of: connection))
+            let visit = ServerSession(server, frames, from: address(of: connection))
             connection.setOption(.autoRead, value: true).whenFailure { _ in connection.close(promise: nil) }
             await visit.run()
           } catch {
@@ -212,9 +214,9 @@ struct Bound: Sendable {
           }
         }
       }
-      guard house.stop.count == 0 else { return nil }
+      guard server.stop.count == 0 else { return nil }
       // Nobody comes in here any more, of which whoever runs it has to hear.
-      house.stop.tell()
+      server.stop.tell()
       let reason = fault.withLock { $0 }.map { ": \($0)" } ?? ""
       return MagicDataError(.failed, "\(text) takes no connections any more\(reason); start the server again")
     }

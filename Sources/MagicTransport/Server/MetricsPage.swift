@@ -6,14 +6,14 @@ internal import MagicReplication
 internal import NIOCore
 internal import NIOPosix
 
-/// A server's figures for who asks over HTTP (`--metrics`). It answers every request with the same page.
+/// Serves a server's metrics over HTTP (`--metrics`); every request gets the same page.
 struct MetricsPage: Sendable {
   private let channel: any Channel
   private static let maxVisitors = 16
   /// Where it is, port chosen.
   let address: String
 
-  init(_ address: String, _ house: House) async throws {
+  init(_ address: String, _ server: ServerContext) async throws {
     let endpoint = try Endpoint(address)
     let visitors = Locked(0)
     guard case .tcp(let host, let port) = endpoint, Endpoint.isLoopback(host) else {
@@ -22,7 +22,7 @@ struct MetricsPage: Sendable {
     do {
       channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
         .serverChannelInitializer { channel in
-          channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(AcceptGuard(house.logger)) }
+          channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(AcceptGuard(server.logger)) }
         }
         .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
         .childChannelInitializer { channel in
@@ -33,7 +33,7 @@ struct MetricsPage: Sendable {
           }
           guard isRoom else { return channel.close() }
           channel.closeFuture.whenComplete { _ in visitors.withLock { $0 -= 1 } }
-          return channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(Page(house)) }
+          return channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(Page(server)) }
         }
         .bind(host: host, port: port).get()
     } catch {
@@ -41,7 +41,7 @@ struct MetricsPage: Sendable {
     }
     channel.closeFuture.whenComplete { _ in
       // The server goes on without.
-      if house.stop.count == 0 { house.logger.error("\(address): figures are given no more") }
+      if server.stop.count == 0 { server.logger.error("\(address): figures are given no more") }
     }
     let authority = endpoint.with(port: channel.localAddress?.port).text.dropFirst("tcp://".count)
     self.address = "http://\(authority)/metrics"
@@ -54,14 +54,14 @@ private final class Page: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
 
-  private let house: House
+  private let server: ServerContext
   private var request = ByteBuffer()
   private var isAnswered = false
 
   private static let (maxRequest, maxTime) = (16_384, TimeAmount.seconds(5))
 
-  init(_ house: House) {
-    self.house = house
+  init(_ server: ServerContext) {
+    self.server = server
   }
 
   func channelActive(context: ChannelHandlerContext) {
@@ -77,11 +77,11 @@ private final class Page: ChannelInboundHandler {
     guard request.readableBytes <= Page.maxRequest else { return context.close(promise: nil) }
     guard request.readableBytesView.firstRange(of: Array("\r\n\r\n".utf8)) != nil else { return }
     isAnswered = true
-    let (channel, house) = (context.channel, house)
+    let (channel, server) = (context.channel, server)
     Task {
       // Of a database that is busy the page says what is known without it.
-      let frontier = (try? await house.served.frontier()) ?? Frontier()
-      let page = house.tally.text(sessions: house.door.sessions, frontier)
+      let frontier = (try? await server.served.frontier()) ?? Frontier()
+      let page = server.metrics.text(sessions: server.limits.sessions, frontier)
       let head =
         "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: \(page.utf8.count)\r\nConnection: close\r\n\r\n"
       // Who has gone needs no page.

@@ -5,8 +5,8 @@ internal import NIOSSL
 
 /// What a `tls:` address shows its clients: a certificate lasts some weeks, and its files are replaced while the server runs.
 enum ServerTLS {
-  static func renewed(_ options: MagicServer.Options) throws -> Renewed<NIOSSLContext> {
-    try Renewed(
+  static func renewed(_ options: MagicServer.Options) throws -> Reloading<NIOSSLContext> {
+    try Reloading(
       of: [options.certificate, options.key, options.clientAuthority].compactMap { $0 }, options.logger,
       ("the certificate was read anew", "the certificate that was read before is shown on")
     ) { try context(options) }

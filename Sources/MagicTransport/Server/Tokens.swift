@@ -45,8 +45,8 @@ package struct Tokens: Sendable {
   }
 
   /// One that is taken out lets nobody in from then on.
-  static func renewed(_ file: URL, _ logger: Logger) throws -> Renewed<Tokens> {
-    try Renewed(of: [file], logger, ("the tokens were read anew", "the tokens that were read before hold on")) {
+  static func renewed(_ file: URL, _ logger: Logger) throws -> Reloading<Tokens> {
+    try Reloading(of: [file], logger, ("the tokens were read anew", "the tokens that were read before hold on")) {
       try Tokens(file)
     }
   }
@@ -78,7 +78,6 @@ package final class Owners: Sendable {
     var isGone = false
   }
 
-  private let tokens: URL
   private let file: URL
   private let logger: Logger?
   private let known = Locked(Known())
@@ -86,7 +85,7 @@ package final class Owners: Sendable {
   private let writing = Locked(())
 
   package init(besides tokens: URL, _ logger: Logger? = nil) throws {
-    (self.tokens, self.logger) = (tokens, logger)
+    self.logger = logger
     file = tokens.appendingPathExtension("replicas")
     try known.withLock { try look(&$0) }
   }
@@ -156,6 +155,34 @@ package final class Owners: Sendable {
     }
   }
 
+  /// The same, where something is to be added to it.
+  ///
+  /// - Throws: `MagicDataError` with `busy` if the file is gone.
+  private func ownersToWrite() throws -> [ReplicaID: String] {
+    let owners = try owners()
+    guard !known.withLock({ $0.isGone }) else {
+      throw MagicDataError(.busy, "\(file.path) is gone; put it back, or restart the server if it is meant to be gone")
+    }
+    return owners
+  }
+
+  /// Makes the file, if there is none, and locks it as soon as no other server has. Who has locked it replaces it, so who has
+  /// waited for that waits for the one in its place.
+  private func lockedFile() throws -> Int32 {
+    while true {
+      let descriptor = open(file.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+      guard descriptor >= 0 else { throw DurableFile.failure("could not be opened", file) }
+      var (held, there) = (stat(), stat())
+      guard flock(descriptor, LOCK_EX) == 0, fstat(descriptor, &held) == 0 else {
+        let failure = DurableFile.failure("could not be locked", file)
+        close(descriptor)
+        throw failure
+      }
+      if stat(file.path, &there) == 0, held.st_ino == there.st_ino, held.st_dev == there.st_dev { return descriptor }
+      close(descriptor)
+    }
+  }
+
   /// Waits for a disk, and for others who do.
   ///
   /// - Returns: `false` if it is somebody else's.
@@ -163,16 +190,12 @@ package final class Owners: Sendable {
   package func claim(_ replica: ReplicaID, for name: String) throws -> Bool {
     if let owner = try owners()[replica] { return owner == name }
     return try writing.withLock { _ in
-      // One server at a time.
-      let descriptor = open(tokens.path, O_RDONLY | O_CLOEXEC)
-      guard descriptor >= 0 else { throw DurableFile.failure("could not be opened", tokens) }
+      _ = try ownersToWrite()
+      // Not the file of the tokens: that is replaced while the server runs, and who comes then would lock another one.
+      let descriptor = try lockedFile()
       defer { close(descriptor) }
-      guard flock(descriptor, LOCK_EX) == 0 else { throw DurableFile.failure("could not be locked", tokens) }
-      var owners = try owners()
+      var owners = try ownersToWrite()
       if let owner = owners[replica] { return owner == name }
-      guard !known.withLock({ $0.isGone }) else {
-        throw MagicDataError(.busy, "\(file.path) is gone; put it back, or restart the server if it is meant to be gone")
-      }
       // Others' tokens, and the file, are not touched by what one does.
       guard owners.values.count(where: { $0 == name }) < WireLimits.idsOfToken else {
         throw WireError(

@@ -90,7 +90,8 @@ package struct WireError: Error {
     }
   }
 
-  /// What others write must not steer a terminal, nor break the line that it stands in or turn its direction. What joins letters, or keeps them apart, is part of a word.
+  /// What others write must not steer a terminal, nor break the line that it stands in or turn its direction. What joins
+  /// letters, or keeps them apart, is part of a word.
   private static func printable(_ scalar: Unicode.Scalar) -> Bool {
     if scalar == "\u{200C}" || scalar == "\u{200D}" { return true }
     return switch scalar.properties.generalCategory {

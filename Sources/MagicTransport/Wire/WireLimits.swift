@@ -11,9 +11,11 @@ enum WireLimits {
   static let saidBytes = frameBytes - 64
   /// Bytes of a piece that is received.
   static let maxPieceBytes = 1 << 18
-  /// Bytes of one that is sent: enough to keep a disk and a link busy, little to hold for each of many sessions, and little to send again after a break.
+  /// Bytes of one that is sent: enough to keep a disk and a link busy, little to hold for each of many sessions, and little to
+  /// send again after a break.
   static let pieceBytes = 1 << 16
-  /// Bytes that wait to be sent before who sends waits, and down to which it does: with fewer, a link would wait for a thread after each piece.
+  /// Bytes that wait to be sent before who sends waits, and down to which it does: with fewer, a link would wait for a thread
+  /// after each piece.
   static let waiting = ChannelOptions.Types.WriteBufferWaterMark(low: 1 << 17, high: 1 << 18)
   /// Bytes of a token.
   static let tokenBytes = 512
@@ -45,7 +47,8 @@ enum WireLimits {
   static let lingerFrames = 256
   /// Replicas of which a server takes something.
   static let replicas = Standing.mostReplicas
-  /// Replica ids that a token gets (W-4): twice as many as a server takes, since several may share a file of tokens, and an id that is left stays the token's.
+  /// Replica ids that a token gets (W-4): twice as many as a server takes, since several may share a file of tokens, and an id
+  /// that is left stays the token's.
   static let idsOfToken = 2 * replicas
   /// Connections that have not said who they are, or were refused.
   static let strangers = 512

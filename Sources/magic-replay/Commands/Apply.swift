@@ -54,9 +54,10 @@ struct Apply: Command {
 
   @OptionGroup var output: OutputOptions
 
-  private var isShuffled: Bool { shuffle || Twin.flag("SHUFFLE") }
+  private var isShuffled: Bool { shuffle || EnvironmentVariable.flag("SHUFFLE") }
 
-  /// What is left out stands on the command line alone: a variable that was set for another command would cut the database without a word.
+  /// What is left out stands on the command line alone: a variable that was set for another command would cut the database
+  /// without a word.
   private func plan() throws -> RebuildPlan {
     var plan = RebuildPlan()
     plan.until = try until.map { try MagicMoment($0) }
@@ -65,7 +66,8 @@ struct Apply: Command {
     plan.accepted = accepted.replicas
     plan.skipped = try skip.map { try MagicMoment(transaction: $0) }
     if isShuffled {
-      plan.seed = seed ?? Twin.int("SEED").map { UInt64(bitPattern: Int64($0)) } ?? UInt64.random(in: 1...999_999)
+      plan.seed =
+        seed ?? EnvironmentVariable.int("SEED").map { UInt64(bitPattern: Int64($0)) } ?? UInt64.random(in: 1...999_999)
     }
     return plan
   }
@@ -81,12 +83,13 @@ struct Apply: Command {
   }
 
   func perform() async throws -> Outcome {
-    let plan = try plan()
+    var plan = try plan()
     var opened: [JournalSource] = []
     for address in sources {
       opened.append(try await RemoteAddress.source(at: rereadable(address), options: connection.options))
     }
-    return try await target.build(output, isPart: plan.isPart) { magic in
+    return try await target.build(output, isPart: plan.isPart) { magic, merged in
+      plan.merged = merged
       let report = try await magic.rebuild(from: opened, plan)
       return (report, plan.seed == nil ? nil : try await magic.digest(), plan.seed)
     }
@@ -126,10 +129,12 @@ struct TargetOptions: ParsableArguments {
   /// - Parameter isPart: whether only what matches something is taken, which may be nothing.
   func build(
     _ output: OutputOptions, isPart: Bool = false,
-    _ body: (MagicData) async throws -> (report: RebuildReport, digest: String?, seed: UInt64?)
+    _ body: (_ magic: MagicData, _ merged: @Sendable @escaping (Int) -> Void) async throws -> (
+      report: RebuildReport, digest: String?, seed: UInt64?
+    )
   ) async throws -> Outcome {
     let database = try CommandDatabase(into)
-    let force = force || Twin.flag("FORCE")
+    let force = force || EnvironmentVariable.flag("FORCE")
     let lock = try await database.madeAlone()
     defer { withExtendedLifetime(lock) {} }
     guard force || !database.exists else {
@@ -141,9 +146,14 @@ struct TargetOptions: ParsableArguments {
       try output.tell(report.read)
       try output.tell(MagicReadReport(report.pull, from: database.path))
     }
+    func rebuild(_ magic: MagicData) async throws -> (report: RebuildReport, digest: String?, seed: UInt64?) {
+      let line = Terminal.isTerminal && !output.quiet && !output.json ? MergedLine() : nil
+      defer { line?.clear() }
+      return try await body(magic) { line?.show($0) }
+    }
     let replaces = database.exists
     func build(_ magic: MagicData) async throws -> (report: RebuildReport, digest: String?, seed: UInt64?) {
-      let made = try await body(magic)
+      let made = try await rebuild(magic)
       guard made.report.transactions > 0 || made.report.isComplete else {
         try tell(made.report)
         throw MagicDataError(.damaged, "nothing of the sources could be taken, so no database was made")
@@ -185,7 +195,8 @@ struct TargetOptions: ParsableArguments {
     }
 
     var text: String {
-      var lines = ["made the database \(path) of \(transactions.counted("transaction")) with \(changes.counted("change"))"]
+      let source = "\(transactions.counted("transaction")) with \(changes.counted("change"))"
+      var lines = ["made the database \(path.printable) of \(source)"]
       if assets > 0 { lines.append("\(assets.counted("asset")) came along") }
       if missingAssets > 0 {
         lines.append("\(missingAssets.counted("asset")) of objects could not be had: the sources lack the content")

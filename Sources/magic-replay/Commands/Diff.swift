@@ -40,7 +40,7 @@ struct Diff: Command {
   }
 
   /// Of two sources there is nothing to name beside them.
-  private func twin(_ name: String) -> String? { other == nil ? Twin.text(name) : nil }
+  private func twin(_ name: String) -> String? { other == nil ? EnvironmentVariable.text(name) : nil }
 
   func validate() throws {
     let (from, to) = try checking { try moments() }
@@ -53,7 +53,7 @@ struct Diff: Command {
   func perform() async throws -> Outcome {
     let source = try await source.open(connection.options)
     let printer = DifferencePrinter(isJSON: output.json)
-    let type = type ?? Twin.text("TYPE")
+    let type = type ?? EnvironmentVariable.text("TYPE")
     let report: MagicReadReport
     if let other {
       let other = try await RemoteAddress.source(at: rereadable(other), options: connection.options)
@@ -69,7 +69,7 @@ struct Diff: Command {
     try output.tell(report)
     // A name that was mistyped looks like a type of which nothing differs.
     if printer.count == 0, let type, !output.quiet { Terminal.say("no object of type \(type.printable) differs", .yellow) }
-    let differs = (check || Twin.flag("CHECK")) && printer.count > 0
+    let differs = (check || EnvironmentVariable.flag("CHECK")) && printer.count > 0
     return Outcome(
       text: "", content: printer.content, status: !report.isComplete ? .partlyDone : differs ? .differs : .success)
   }

@@ -76,6 +76,10 @@ struct Import: Command {
   func perform() async throws -> Outcome {
     let source = try RemoteAddress.source(at: rereadable(file))
     guard case .export = source else { throw ValidationError("\(file) is no export; `apply` takes journals of other kinds.") }
-    return try await target.build(output) { magic in (try await magic.rebuild(from: [source], plan()), nil, nil) }
+    var plan = plan()
+    return try await target.build(output) { magic, merged in
+      plan.merged = merged
+      return (try await magic.rebuild(from: [source], plan), nil, nil)
+    }
   }
 }

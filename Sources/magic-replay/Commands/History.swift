@@ -34,7 +34,7 @@ struct History: Command {
   func perform() async throws -> Outcome {
     let history = try await source.open(connection.options).history(of: object.type, object.object)
     let report = history.report
-    let field = field ?? Twin.text("FIELD")
+    let field = field ?? EnvironmentVariable.text("FIELD")
     // By its bytes (L-3).
     let changes = history.changes.filter { change in
       field.map { change.property?.utf8.elementsEqual($0.utf8) ?? false } ?? true

@@ -47,21 +47,21 @@ struct Log: Command {
   }
 
   func validate() throws {
-    guard (limit ?? Twin.int("LIMIT") ?? 0) >= 0 else { throw ValidationError("--limit takes a number from 0.") }
+    guard (limit ?? EnvironmentVariable.int("LIMIT") ?? 0) >= 0 else { throw ValidationError("--limit takes a number from 0.") }
   }
 
   func perform() async throws -> Outcome {
-    let follow = follow || Twin.flag("FOLLOW")
+    let follow = follow || EnvironmentVariable.flag("FOLLOW")
     let source = try await source.open(connection.options)
     var selection = try window.selection()
-    selection.limit = limit ?? Twin.int("LIMIT")
+    selection.limit = limit ?? EnvironmentVariable.int("LIMIT")
     selection.filter = EntryFilter(
-      type: type ?? Twin.text("TYPE"), object: primary ?? Twin.text("PRIMARY"),
-      operation: (op ?? Twin.choice("OP"))?.listed)
+      type: type ?? EnvironmentVariable.text("TYPE"), object: primary ?? EnvironmentVariable.text("PRIMARY"),
+      operation: (op ?? EnvironmentVariable.choice("OP"))?.listed)
     let listing = EntryListing(output)
     guard !follow || source.grows else {
       throw ValidationError(
-        "\(ShownName.text(source.path)) is a file that does not grow; follow a database, a folder or a server.")
+        "\(DisplayName.text(source.path)) is a file that does not grow; follow a database, a folder or a server.")
     }
     let first = try await listing.print(source, selection)
     var report = first.report
@@ -84,7 +84,7 @@ struct Log: Command {
     }
     // A name that was mistyped looks like a journal without entries.
     if listing.count == 0, selection.isPart, !follow, !output.quiet {
-      Terminal.say("no entry matches", .yellow)
+      try await source.sayNothing("no entry matches", of: selection.filter.type)
     }
     return Outcome(
       text: "", content: ["entries": listing.count], status: report.isComplete ? .success : .partlyDone)

@@ -31,23 +31,25 @@ struct State: Command {
 
   @OptionGroup var output: OutputOptions
 
-  private func moment() throws -> MagicMoment? { try (at ?? Twin.text("AT")).map { try MagicMoment($0) } }
+  private func moment() throws -> MagicMoment? { try (at ?? EnvironmentVariable.text("AT")).map { try MagicMoment($0) } }
 
   func validate() throws {
     _ = try checking { try moment() }
-    if csv { Twin.overrule("JSON") }
+    if csv { EnvironmentVariable.overrule("JSON") }
     guard !csv || !output.json else { throw ValidationError("--csv and --json are two forms; name one of them.") }
   }
 
   func perform() async throws -> Outcome {
     let source = try await source.open(connection.options)
-    let printer = ObjectPrinter(output.json ? .json : csv || Twin.flag("CSV") ? .csv : .table)
-    let (moment, type) = (try moment(), type ?? Twin.text("TYPE"))
+    let printer = ObjectPrinter(output.json ? .json : csv || EnvironmentVariable.flag("CSV") ? .csv : .table)
+    let (moment, type) = (try moment(), type ?? EnvironmentVariable.text("TYPE"))
     let report = try await source.forEachObject(at: moment, type: type) { try printer.add($0) }
     try printer.finish()
     try output.tell(report)
     // A name that was mistyped looks like a type without objects.
-    if printer.count == 0, moment != nil || type != nil, !output.quiet { Terminal.say("no object matches", .yellow) }
+    if printer.count == 0, moment != nil || type != nil, !output.quiet {
+      try await source.sayNothing("no object matches", of: type)
+    }
     return Outcome(
       text: "", content: ["objects": printer.count], status: report.isComplete ? .success : .partlyDone)
   }

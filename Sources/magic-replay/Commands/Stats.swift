@@ -31,7 +31,7 @@ struct Stats: Command {
 
   @OptionGroup var output: OutputOptions
 
-  private var plotPath: String? { plot ?? Twin.text("PLOT") }
+  private var plotPath: String? { plot ?? EnvironmentVariable.text("PLOT") }
 
   func validate() throws {
     guard plotPath.map({ $0.lowercased().hasSuffix(".svg") }) ?? true else {

@@ -41,7 +41,8 @@ struct Undo: Command {
 
   @OptionGroup var output: OutputOptions
 
-  /// What is taken back stands on the command line alone: a variable that was set for another command would take back what nobody named. What makes it less may come from there.
+  /// What is taken back stands on the command line alone: a variable that was set for another command would take back what
+  /// nobody named. What makes it less may come from there.
   private func selection() throws -> UndoSelection {
     var selection = UndoSelection()
     selection.transactions = try transaction.map { try MagicMoment(transaction: $0) }
@@ -58,11 +59,11 @@ struct Undo: Command {
   }
 
   func perform() async throws -> Outcome {
-    let database = try CommandDatabase(database.path)
+    let database = try CommandDatabase(database.path, output)
     return isDryRun ? try await database.look(undo) : try await database.use(undo)
   }
 
-  private var isDryRun: Bool { dryRun || Twin.flag("DRY_RUN") }
+  private var isDryRun: Bool { dryRun || EnvironmentVariable.flag("DRY_RUN") }
 
   private func undo(_ magic: MagicData) async throws -> Outcome {
     let plan = try await magic.undoing(selection())
@@ -78,7 +79,7 @@ struct Undo: Command {
   }
 
   private func confirms() async throws -> Bool {
-    guard !yes, !Twin.flag("YES"), isatty(STDIN_FILENO) != 0, !output.json else { return true }
+    guard !yes, !EnvironmentVariable.flag("YES"), isatty(STDIN_FILENO) != 0, !output.json else { return true }
     let answer = try await Terminal.ask("Write these changes? [y/N] ")
     return ["y", "yes"].contains(answer?.lowercased() ?? "")
   }

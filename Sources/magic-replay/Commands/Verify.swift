@@ -35,8 +35,8 @@ struct Verify: Command {
     }
     var settled: Int?
     if let repair { settled = try await magic.repair(repair) }
-    let check = Verified(try await DatabaseCheck(magic))
-    CommandDatabase.tellFresh(magic)
+    let check = VerificationSummary(try await DatabaseCheck(magic))
+    CommandDatabase.tellFresh(magic, output)
     try await magic.close()
     let text = settled.map { "settled \($0.counted("object"))\n" } ?? ""
     return Outcome(

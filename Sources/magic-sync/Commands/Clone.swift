@@ -13,7 +13,7 @@ struct Clone: Command {
 
       Examples:
         magic-sync clone /mnt/share/notes notes
-        magic-sync clone notes.magicbundle notes.sqlite
+        magic-sync clone notes.magicbundle notes.sqlite --name laptop
         ssh host magic-sync push notes - | magic-sync clone - notes
       """)
 
@@ -24,6 +24,7 @@ struct Clone: Command {
   var remote: String
 
   @OptionGroup var database: DatabaseArgument
+  @OptionGroup var naming: NameOption
   @OptionGroup var connection: ConnectionOptions
   @OptionGroup var output: OutputOptions
 
@@ -35,7 +36,7 @@ struct Clone: Command {
   }
 
   func perform() async throws -> Outcome {
-    let place = try RemotePlace(remote, connection)
+    let place = try RemoteLocation(remote, connection)
     let database = try CommandDatabase(database.path)
     let lock = try await database.madeAlone()
     defer { withExtendedLifetime(lock) {} }
@@ -49,11 +50,12 @@ struct Clone: Command {
             try await magic.addRemote(
               NamedRemote(name: NamedRemote.defaultName, address: place.text, options: place.isServer ? connection.kept : [:]))
           }
+          if let name = naming.name { try await magic.setReplicaName(name) }
           return try await Reporter(output).follow(MagicReplicator(magic, over: remote).remembering()) { try await $0.pull() }
         }
       }
     }
-    let exchanged = Exchanged(madeDatabase: true, pulled: Moved(report))
-    return Outcome(text: exchanged.sentences(database.path, place.text), content: exchanged, status: report.status)
+    let exchanged = ExchangeSummary(madeDatabase: true, pulled: TransferSummary(report))
+    return exchanged.outcome(database.path, place.text, report.status, output)
   }
 }

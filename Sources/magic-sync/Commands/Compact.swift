@@ -32,7 +32,8 @@ struct Compact: Command {
   var remote: String?
 
   @Option(
-    help: ArgumentHelp("Keep history that is younger than this: 90d, 12h, 30m or 45s. (MAGIC_SYNC_KEEP)", valueName: "duration")
+    help: ArgumentHelp(
+      "Keep history that is younger than this: 2w, 90d, 12h, 30m or 45s. (MAGIC_SYNC_KEEP)", valueName: "duration")
   )
   var keep: String?
 
@@ -41,7 +42,7 @@ struct Compact: Command {
 
   @OptionGroup var output: OutputOptions
 
-  private var isDryRun: Bool { dryRun || Twin.flag("DRY_RUN") }
+  private var isDryRun: Bool { dryRun || EnvironmentVariable.flag("DRY_RUN") }
 
   func validate() throws {
     _ = try keeping()
@@ -54,17 +55,17 @@ struct Compact: Command {
 
   /// How much history stays.
   private func keeping() throws -> Duration {
-    guard let text = keep ?? Twin.text("KEEP") else { return .zero }
-    let units: [Character: Int64] = ["d": 86_400, "h": 3_600, "m": 60, "s": 1]
+    guard let text = keep ?? EnvironmentVariable.text("KEEP") else { return .zero }
+    let units: [Character: Int64] = ["w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1]
     guard let unit = text.last.flatMap({ units[$0] }), let count = Int64(text.dropLast()), 0...1_000_000 ~= count else {
-      throw ValidationError("--keep takes a number and a unit, as 90d, 12h, 30m or 45s.")
+      throw ValidationError("--keep takes a number and a unit, as 2w, 90d, 12h, 30m or 45s.")
     }
     return .seconds(count * unit)
   }
 
   func perform() async throws -> Outcome {
     let keeping = try keeping()
-    let named = remote == nil ? (try? RemotePlace(path)) : nil
+    let named = remote == nil ? (try? RemoteLocation(path)) : nil
     var isFolder: ObjCBool = false
     if case .bundle(let file) = named, FileManager.default.fileExists(atPath: file.path, isDirectory: &isFolder),
       !isFolder.boolValue
@@ -73,28 +74,31 @@ struct Compact: Command {
     }
     if case .folder(let folder) = named, folder.isThere {
       guard keep == nil else { throw ValidationError("--keep is for a database's history.") }
-      return Content(nil, try await folder.compact(isDryRun: isDryRun), isDryRun: isDryRun).outcome
+      return Content(nil, try await folder.compact(isDryRun: isDryRun), [], isDryRun: isDryRun).outcome
     }
-    let database = try CommandDatabase(path)
+    let database = try CommandDatabase(path, output)
     guard let remote else {
-      func compact(_ magic: MagicData) async throws -> CompactionReport {
-        try await magic.compact(keeping: keeping, isDryRun: isDryRun)
+      func compact(_ magic: MagicData) async throws -> (database: CompactionReport, peers: [ReplicationStatus.Peer]) {
+        (try await magic.compact(keeping: keeping, isDryRun: isDryRun), try await magic.replicas())
       }
       let report = isDryRun ? try await database.look(compact) : try await database.use(compact)
-      return Content(report, nil, isDryRun: isDryRun).outcome
+      return Content(report.database, nil, report.peers, isDryRun: isDryRun).outcome
     }
-    let place = try await RemotePlace.meant(by: remote, in: database)
+    let place = try await RemoteLocation.meant(by: remote, in: database)
     guard case .folder(let folder) = place else {
       throw ValidationError(
         "\(place.text) is no folder: what a server has is compacted where it is, and a bundle is written anew by a push.")
     }
-    func compact(_ magic: MagicData) async throws -> (database: CompactionReport, folder: FolderCompactionReport) {
-      try await Reporter(output).follow(MagicReplicator(magic, remote: folder).remembering()) { [isDryRun] in
+    func compact(
+      _ magic: MagicData
+    ) async throws -> (database: CompactionReport, folder: FolderCompactionReport, peers: [ReplicationStatus.Peer]) {
+      let report = try await Reporter(output).follow(MagicReplicator(magic, remote: folder).remembering()) { [isDryRun] in
         try await $0.compact(keeping: keeping, isDryRun: isDryRun)
       }
+      return (report.database, report.folder, try await magic.replicas())
     }
     let report = isDryRun ? try await database.look(compact) : try await database.use(compact)
-    return Content(report.database, report.folder, isDryRun: isDryRun).outcome
+    return Content(report.database, report.folder, report.peers, isDryRun: isDryRun).outcome
   }
 
   /// What programs get.
@@ -118,9 +122,18 @@ struct Compact: Command {
     let isDryRun: Bool
     let database: Database?
     let remote: Folder?
+    /// What is known of the replicas, by their ids.
+    private let peers: [String: ReplicationStatus.Peer]
 
-    init(_ database: CompactionReport?, _ folder: FolderCompactionReport?, isDryRun: Bool) {
+    private enum CodingKeys: CodingKey {
+      case isDryRun, database, remote
+    }
+
+    init(
+      _ database: CompactionReport?, _ folder: FolderCompactionReport?, _ peers: [ReplicationStatus.Peer], isDryRun: Bool
+    ) {
       self.isDryRun = isDryRun
+      self.peers = Dictionary(peers.map { ($0.replica, $0) }) { first, _ in first }
       self.database = database.map {
         Database(
           entries: $0.entries, keptEntries: $0.keptEntries, journalBytes: $0.bytes, keptJournalBytes: $0.keptBytes,
@@ -167,16 +180,20 @@ struct Compact: Command {
           // Who is expired is remembered, and heard once it pushes again.
           let nothing = database.isBeyondMemory ? "nothing that is remembered" : "nothing"
           lines.append(
-            "waits for replica \(replica), which has acknowledged \(nothing); let it push, or expire it: magic-sync peers DB --expire \(replica)"
+            "waits for replica \(replica.called(peers[replica]?.name)), which has acknowledged \(nothing); let it push, or expire it: magic-sync peers DB --expire \(replica)"
           )
         }
         for (replica, transactions) in database.behind.sorted(by: { $0.key < $1.key }).prefix(Content.mostBehind) {
+          let heard = peers[replica]?.acknowledged.map { ", last heard of on \($0)," } ?? ""
           lines.append(
-            "\(transactions.counted("transaction")) \(transactions == 1 ? "stays" : "stay") until replica \(replica) has acknowledged \(transactions == 1 ? "it" : "them")"
+            "\(transactions.counted("transaction")) \(transactions == 1 ? "stays" : "stay") until replica \(replica.called(peers[replica]?.name))\(heard) has acknowledged \(transactions == 1 ? "it" : "them")"
           )
         }
         if database.behind.count > Content.mostBehind {
           lines.append("and \((database.behind.count - Content.mostBehind).counted("other replica")): magic-sync peers DB")
+        }
+        if !database.behind.isEmpty {
+          lines.append("expire whoever does not come back: magic-sync peers DB --expire REPLICA")
         }
         if database.unsent > 0 {
           lines.append(

@@ -1,20 +1,28 @@
 import ArgumentParser
 import Console
+import MagicReplication
 
 struct Init: Command {
   static let configuration = CommandConfiguration(
     commandName: "init",
     abstract: "Makes an empty database.",
-    discussion: "Example: magic-sync init notes")
+    discussion: """
+      Examples:
+        magic-sync init notes
+        magic-sync init notes --name laptop
+      """)
 
   @OptionGroup var database: DatabaseArgument
+  @OptionGroup var naming: NameOption
   @OptionGroup var output: OutputOptions
 
   func perform() async throws -> Outcome {
     let database = try CommandDatabase(database.path)
     let made = try await database.useOrInit()
+    if made, let name = naming.name { _ = try await database.use { magic in try await magic.setReplicaName(name) } }
+    let path = database.path.printable
     return Outcome(
-      text: made ? "made the database \(database.path)" : "\(database.path) is a database already; nothing was changed",
+      text: made ? "made the database \(path)" : "\(path) is a database already; nothing was changed",
       content: Made(path: database.path, made: made))
   }
 

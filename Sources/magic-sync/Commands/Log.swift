@@ -9,7 +9,7 @@ struct LogCommand: Command {
     abstract: "Prints a database's entries, newest last, or what lost to what.",
     discussion: """
       With --conflicts: values of one replica that a later write of another took the place of, whether its writer knew of them or not; that is not in the \
-      journal. `magic-replay log` reads folders, segments and bundles as well.
+      journal. `magic-replay undo --transaction` takes back what either of the two did, as it is named here. `magic-replay log` reads folders, segments and bundles as well.
 
       Examples:
         magic-sync log notes --limit 20
@@ -28,13 +28,13 @@ struct LogCommand: Command {
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
-    guard (limit ?? Twin.int("LIMIT") ?? 0) >= 0 else { throw ValidationError("--limit takes a number from 0.") }
+    guard (limit ?? EnvironmentVariable.int("LIMIT") ?? 0) >= 0 else { throw ValidationError("--limit takes a number from 0.") }
   }
 
   func perform() async throws -> Outcome {
-    let limit = limit ?? Twin.int("LIMIT") ?? .max
+    let limit = limit ?? EnvironmentVariable.int("LIMIT") ?? .max
     return try await CommandDatabase(database.path).look { magic in
-      if conflicts || Twin.flag("CONFLICTS") {
+      if conflicts || EnvironmentVariable.flag("CONFLICTS") {
         let all = try await magic.conflicts()
         for conflict in all.suffix(limit) {
           if output.json { try output.event("conflict", conflict) } else { try output.line(conflict.text) }

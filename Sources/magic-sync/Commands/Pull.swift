@@ -9,11 +9,13 @@ struct Pull: Command {
     abstract: "Fetches and merges what the database lacks.",
     discussion: """
       Makes the database if it is not there. What is damaged in the remote, or waits, is said and keeps nothing else back; after an error or an
-      interruption the database is as it was, but that what had come whole from a server stays.
+      interruption the database is as it was, but that what had come whole from a server stays. With --watch it goes on with what the remote gets, until it is \
+      interrupted, and sends nothing: for who may only read.
 
       Examples:
         magic-sync pull notes /mnt/share/notes
         magic-sync pull notes notes.magicbundle
+        magic-sync pull notes tls://hub.example.org --token-file token --watch
         ssh host magic-sync push notes - | magic-sync pull notes -
       """)
 
@@ -21,13 +23,15 @@ struct Pull: Command {
   @OptionGroup var remote: RemoteArgument
   @OptionGroup var connection: ConnectionOptions
   @OptionGroup var accepted: AcceptOption
+  @OptionGroup var watching: WatchOptions
   @OptionGroup var output: OutputOptions
 
   var afterInterruption: String { "everything is whole, and the next run brings what is missing" }
 
   func perform() async throws -> Outcome {
-    let database = try CommandDatabase(database.path)
+    let database = try CommandDatabase(database.path, output)
     let place = try await remote.place(in: database, connection, isMade: true)
+    if watching.isOn { return try await follow(database, place) }
     let lock = try await database.madeAlone()
     defer { withExtendedLifetime(lock) {} }
     let isNew = database.isNew
@@ -40,7 +44,26 @@ struct Pull: Command {
         }
       }
     }
-    let exchanged = Exchanged(madeDatabase: isNew, pulled: Moved(report))
-    return Outcome(text: exchanged.sentences(database.path, place.text), content: exchanged, status: report.status)
+    let exchanged = ExchangeSummary(madeDatabase: isNew, pulled: TransferSummary(report))
+    return exchanged.outcome(database.path, place.text, report.status, output)
+  }
+
+  private func follow(_ database: CommandDatabase, _ place: RemoteLocation) async throws -> Outcome {
+    let remote = try place.followed()
+    try accepted.checkIsForOne()
+    try place.checkIsNotAlone(database)
+    let isNew = try await database.useOrInit()
+    let reporter = Reporter(output, isContinuous: true)
+    try await database.use { magic in
+      if !output.quiet {
+        if isNew { Terminal.say("made the database \(database.path)") }
+        if !place.isThere { Terminal.say("the remote \(place.text) is not there; it is awaited") }
+        Terminal.say("following \(place.text) until interrupted; nothing is sent from \(database.path)")
+      }
+      try await reporter.follow(MagicReplicator(magic, over: remote).remembering()) { [pause = watching.pause] in
+        try await $0.keepPulling(every: .seconds(pause)) { _ in await reporter.goOn() }
+      }
+    }
+    return Outcome(text: "", content: await ExchangeSummary(madeDatabase: isNew, pulled: reporter.pulled))
   }
 }

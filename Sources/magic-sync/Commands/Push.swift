@@ -31,7 +31,7 @@ struct Push: Command {
   }
 
   func perform() async throws -> Outcome {
-    let database = try CommandDatabase(database.path)
+    let database = try CommandDatabase(database.path, isOutputTaken ? nil : output)
     let place = try await remote.place(in: database, connection)
     try anew.check(place)
     guard !place.isPipe || isatty(STDOUT_FILENO) == 0 else {
@@ -53,8 +53,7 @@ struct Push: Command {
         pull from a remote that has them brings them
         """, .yellow)
     }
-    let exchanged = Exchanged(madeRemote: isNew, pushed: Moved(report))
-    return Outcome(
-      text: exchanged.sentences(database.path, place.text), content: exchanged, status: report.status)
+    let exchanged = ExchangeSummary(madeRemote: isNew, pushed: TransferSummary(report))
+    return exchanged.outcome(database.path, place.text, report.status, output)
   }
 }

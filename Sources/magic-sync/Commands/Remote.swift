@@ -14,9 +14,10 @@ struct Remote: AsyncParsableCommand {
       Examples:
         magic-sync remote add notes origin /mnt/share/notes
         magic-sync remote add notes hub tls://hub.example.org --ca ca.pem --token-file token
+        magic-sync remote set notes hub tls://hub2.example.org
         magic-sync sync notes
       """,
-    subcommands: [Add.self, Remove.self, List.self])
+    subcommands: [Add.self, Change.self, Remove.self, List.self])
 
   struct Add: Command {
     static let configuration = CommandConfiguration(
@@ -34,10 +35,44 @@ struct Remote: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func perform() async throws -> Outcome {
-      let place = try RemotePlace(address, connection)
-      guard !place.isPipe else { throw ValidationError("a pipe has no name.") }
+      let place = try RemoteLocation(toBeNamed: address, connection)
       let remote = NamedRemote(name: name, address: place.text, options: place.isServer ? connection.kept : [:])
-      try await CommandDatabase(database.path).use { magic in try await magic.addRemote(remote) }
+      try await CommandDatabase(database.path, output).use { magic in try await magic.addRemote(remote) }
+      return Outcome(text: "\(remote.name) is \(remote.way(" "))", content: remote)
+    }
+  }
+
+  struct Change: Command {
+    static let configuration = CommandConfiguration(
+      commandName: "set", abstract: "Gives a name another address, or other options.",
+      discussion: """
+        Of a server that stays one, what is not given anew is kept: the token's file, and where both are tls:// how the server is known; --insecure is said anew.
+
+        Example: magic-sync remote set notes stick /media/other/notes
+        """)
+
+    @OptionGroup var database: DatabaseArgument
+    @Argument(help: ArgumentHelp("The remote's name.", valueName: "NAME"))
+    var name: String
+    @Argument(
+      help: ArgumentHelp("A folder's path or file: URL, a server's URL, or a .magicbundle file.", valueName: "URL"),
+      completion: .file())
+    var address: String
+    @OptionGroup var connection: ConnectionOptions
+    @OptionGroup var output: OutputOptions
+
+    func perform() async throws -> Outcome {
+      let place = try RemoteLocation(toBeNamed: address, connection)
+      let remote = try await CommandDatabase(database.path, output).use { magic in
+        guard let former = try await magic.remotes().first(where: { $0.name == name }) else { throw NamedRemote.unknown(name) }
+        var options = former.options
+        // They would be passed over there, and who gave them would not know.
+        if !place.isEncrypted { for option in ["ca", "fingerprint", "cert", "key"] { options[option] = nil } }
+        let remote = NamedRemote(
+          name: name, address: place.text, options: place.isServer ? connection.keptBeside(options) : [:])
+        try await magic.setRemote(remote)
+        return remote
+      }
       return Outcome(text: "\(remote.name) is \(remote.way(" "))", content: remote)
     }
   }
@@ -53,7 +88,7 @@ struct Remote: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func perform() async throws -> Outcome {
-      try await CommandDatabase(database.path).use { magic in try await magic.removeRemote(name) }
+      try await CommandDatabase(database.path, output).use { magic in try await magic.removeRemote(name) }
       return Outcome(text: "forgot \(name)", content: ["name": name])
     }
   }
@@ -72,6 +107,15 @@ struct Remote: AsyncParsableCommand {
         text: remotes.map { "\($0.name)\t\($0.way("\t"))" }.joined(separator: "\n"), content: ["remotes": remotes])
     }
   }
+}
+
+extension RemoteLocation {
+  fileprivate init(toBeNamed address: String, _ connection: ConnectionOptions) throws {
+    try self.init(address, connection)
+    guard !isPipe else { throw ValidationError("a pipe has no name.") }
+  }
+
+  fileprivate var isEncrypted: Bool { isServer && text.lowercased().hasPrefix("tls:") }
 }
 
 extension NamedRemote {

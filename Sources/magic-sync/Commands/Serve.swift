@@ -71,9 +71,9 @@ struct Serve: Command {
   @OptionGroup var output: OutputOptions
 
   // What stands on the command line goes before.
-  private var isStdio: Bool { stdio || listen.isEmpty && Twin.flag("STDIO") }
-  private var addresses: [String] { listen.isEmpty && !stdio ? Twin.text("LISTEN").map { [$0] } ?? [] : listen }
-  private var figures: String? { metrics ?? (stdio ? nil : Twin.text("METRICS")) }
+  private var isStdio: Bool { stdio || listen.isEmpty && EnvironmentVariable.flag("STDIO") }
+  private var addresses: [String] { listen.isEmpty && !stdio ? EnvironmentVariable.text("LISTEN").map { [$0] } ?? [] : listen }
+  private var figures: String? { metrics ?? (stdio ? nil : EnvironmentVariable.text("METRICS")) }
   /// By what goes to and from the client.
   var isOutputTaken: Bool { isStdio }
 
@@ -99,7 +99,7 @@ struct Serve: Command {
     if let address = figures, !address.lowercased().hasPrefix("tcp:") || !Serve.isListenable(address) {
       throw ValidationError("--metrics takes an address as tcp://127.0.0.1:9420, and '\(address)' is none.")
     }
-    let hasCertificate = (cert ?? Twin.text("CERT")) != nil && (key ?? Twin.text("KEY")) != nil
+    let hasCertificate = (cert ?? EnvironmentVariable.text("CERT")) != nil && (key ?? EnvironmentVariable.text("KEY")) != nil
     let hasTLS = addresses.contains { $0.lowercased().hasPrefix("tls:") }
     guard cert ?? key ?? clientCa == nil || hasTLS else {
       throw ValidationError(
@@ -108,7 +108,7 @@ struct Serve: Command {
     guard hasCertificate || !hasTLS else {
       throw ValidationError("a tls:// address needs a certificate and its key: --cert and --key.")
     }
-    if let level = logLevel ?? Twin.text("LOG_LEVEL"), Logger.Level(rawValue: level) == nil {
+    if let level = logLevel ?? EnvironmentVariable.text("LOG_LEVEL"), Logger.Level(rawValue: level) == nil {
       throw ValidationError("--log-level takes trace, debug, info, notice, warning, error or critical.")
     }
   }
@@ -190,16 +190,16 @@ struct Serve: Command {
   private var options: MagicServer.Options {
     var options = MagicServer.Options()
     func file(_ path: String?, _ twin: String) -> URL? {
-      (path ?? Twin.text(twin)).map { URL(fileURLWithPath: RemoteAddress.absolute($0)) }
+      (path ?? EnvironmentVariable.text(twin)).map { URL(fileURLWithPath: RemoteAddress.absolute($0)) }
     }
     options.tokens = file(tokenFile, "TOKEN_FILE")
     options.certificate = file(cert, "CERT")
     options.key = file(key, "KEY")
     options.clientAuthority = file(clientCa, "CLIENT_CA")
-    options.isInsecure = insecure || Twin.flag("INSECURE")
+    options.isInsecure = insecure || EnvironmentVariable.flag("INSECURE")
     options.metrics = figures
     options.logger = Logger(label: "magic-sync") { label in StreamLogHandler.standardError(label: label) }
-    let level = (logLevel ?? Twin.text("LOG_LEVEL")).flatMap { Logger.Level(rawValue: $0) }
+    let level = (logLevel ?? EnvironmentVariable.text("LOG_LEVEL")).flatMap { Logger.Level(rawValue: $0) }
     options.logger.logLevel = level ?? (output.quiet || isStdio ? .warning : .info)
     return options
   }

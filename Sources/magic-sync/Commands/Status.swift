@@ -9,8 +9,8 @@ struct Status: Command {
     abstract: "Prints what waits to go out and to come in, and what it all takes.",
     discussion: """
       Changes nothing, but that a copy of a database becomes a replica of its own. \
-      Of a database that knows no remote, as one that is served, what it has by itself. \
-      With --check the exit code is 4 unless database and remote hold the same.
+      Of a database that knows no remote, as one that is served, what it has by itself; so too where the remote is away, with the exit code that says why. \
+      With --check the exit code is 4 unless database and remote hold the same. `magic-replay diff DB REMOTE` prints what differs.
 
       Examples:
         magic-sync status notes
@@ -27,16 +27,48 @@ struct Status: Command {
   @OptionGroup var output: OutputOptions
 
   func perform() async throws -> Outcome {
-    let database = try CommandDatabase(database.path)
-    guard let place = try await remote.placeIfAny(in: database, connection) else {
-      guard !isCheck else { throw RemotePlace.noneIsNamed }
-      let content = try await database.use { magic in
-        Content(
-          nil, try await magic.statistics(), try await magic.compact(isDryRun: true), database.path, nil,
-          peers: try await magic.replicas())
-      }
-      return Outcome(text: content.text, content: content)
+    let database = try CommandDatabase(database.path, output)
+    var place: RemoteLocation?
+    do {
+      place = try await remote.placeIfAny(in: database, connection)
+      if let place { return try await outcome(database, place) }
+      guard !isCheck else { throw RemoteLocation.noneIsNamed }
+    } catch let error as MagicDataError where !Task.isCancelled {
+      return try await outcome(database, place, without: error)
     }
+    let content = try await alone(database)
+    return Outcome(text: content.text, content: content)
+  }
+
+  /// What the database has by itself.
+  private func alone(
+    _ database: CommandDatabase, _ place: RemoteLocation? = nil, without error: MagicDataError? = nil
+  ) async throws -> Content {
+    try await database.use { magic in
+      var remotes: [NamedRemote]?
+      if place == nil, error != nil { remotes = try await magic.remotes() }
+      return Content(
+        nil, try await magic.statistics(), try await magic.compact(isDryRun: true), database.path, place?.text,
+        peers: try await magic.replicas(), remotes: remotes, error: error)
+    }
+  }
+
+  /// The same where the remote is away, which for an offline store is no reason to say nothing.
+  private func outcome(
+    _ database: CommandDatabase, _ place: RemoteLocation?, without failure: MagicDataError
+  ) async throws -> Outcome {
+    let content: Content
+    do {
+      content = try await alone(database, place, without: failure)
+    } catch is MagicDataError {
+      // It is the database.
+      throw failure
+    }
+    Terminal.say(failure.message, .red)
+    return Outcome(text: isSilent ? "" : content.text, content: content, status: failure.code.exitCode)
+  }
+
+  private func outcome(_ database: CommandDatabase, _ place: RemoteLocation) async throws -> Outcome {
     let (status, statistics, history) = try await place.use(.pull, for: database) { remote in
       try await database.use { magic in
         (
@@ -46,10 +78,13 @@ struct Status: Command {
       }
     }
     let content = Content(status, statistics, history, database.path, place.text, peers: status.peers)
-    return Outcome(text: content.text, content: content, status: isCheck && !status.isInStep ? .differs : .success)
+    return Outcome(
+      text: isSilent ? "" : content.text, content: content, status: isCheck && !status.isInStep ? .differs : .success)
   }
 
-  private var isCheck: Bool { check || Twin.flag("CHECK") }
+  /// The exit code is what was asked for.
+  private var isSilent: Bool { isCheck && output.quiet }
+  private var isCheck: Bool { check || EnvironmentVariable.flag("CHECK") }
 
   /// What programs get.
   private struct Content: Encodable {
@@ -85,11 +120,26 @@ struct Status: Command {
     let parked: [ReplicationStatus.Peer]
     let skewMilliseconds: Int64?
     let peers: [ReplicationStatus.Peer]
+    /// Those that the database knows, where it does not tell which is meant.
+    let remotes: [NamedRemote]?
+    /// Why the remote was not looked at.
+    let error: ErrorRecord?
+    /// Where that is.
+    private let address: String?
+
+    /// Of those that have acknowledged nothing.
+    private static let mostNamed = 3
+
+    private enum CodingKeys: String, CodingKey {
+      case isInStep, database, history, remote, out, `in`, outAssets, inAssets, inBranches, parked, skewMilliseconds, peers
+      case remotes, error
+    }
 
     init(
       _ status: ReplicationStatus?, _ statistics: MagicStatistics, _ history: CompactionReport, _ path: String,
-      _ address: String?, peers: [ReplicationStatus.Peer]
+      _ address: String?, peers: [ReplicationStatus.Peer], remotes: [NamedRemote]? = nil, error: MagicDataError? = nil
     ) {
+      (self.remotes, self.error, self.address) = (remotes, error.map { ErrorRecord($0) }, address)
       database = Store(
         path: path, replica: statistics.replica,
         sequence: statistics.replicas.first { $0.id == statistics.replica }?.lastSequence ?? 0,
@@ -113,13 +163,14 @@ struct Status: Command {
     }
 
     var text: String {
+      let name = peers.first { $0.isOwn }?.name
       var lines = [
-        "database  \(database.path): replica \(database.replica), sequence \(database.sequence.grouped)",
+        "database  \(database.path): replica \(database.replica.called(name)), sequence \(database.sequence.grouped)",
         "journal   \(database.transactions.counted("transaction")), \(database.entries.counted("change")): "
           + "\(database.journalBytes.asBytes) of \(database.bytes.asBytes)",
         "history   \(historyText)",
       ]
-      guard let remote, let isInStep else { return (lines + ["remote    none"]).joined(separator: "\n") }
+      guard let remote, let isInStep else { return (lines + notLookedAt).joined(separator: "\n") }
       lines += [
         "remote    \(remote.address)\(files(of: remote))",
         "out       \(waiting(out ?? 0, outAssets ?? 0, 0, "to be pushed"))",
@@ -127,7 +178,8 @@ struct Status: Command {
       ]
       for peer in peers where peer.here != peer.there || peer.hasGap { lines.append("peer      \(peer.text())") }
       for peer in parked {
-        lines.append("parked    \((peer.there - peer.here).grouped) of replica \(peer.replica), until its time has come")
+        let replica = peer.replica.called(peer.name)
+        lines.append("parked    \((peer.there - peer.here).grouped) of replica \(replica), until its time has come")
       }
       if let skewMilliseconds, skewMilliseconds > 60_000 {
         lines.append(
@@ -135,6 +187,14 @@ struct Status: Command {
       }
       lines += remote.unusable.map { "unusable  \($0)" }
       return (lines + [isInStep ? "in step" : "not in step"]).joined(separator: "\n")
+    }
+
+    /// The remote that is none or away, and who had not acknowledged all when the database last heard of him.
+    private var notLookedAt: [String] {
+      guard error != nil, remotes?.isEmpty != true else { return ["remote    none"] }
+      let names = remotes.map { $0.map { "\($0.name) \($0.address)" } } ?? [address ?? ""]
+      return peers.filter { !$0.isOwn && $0.unacknowledged > 0 }.map { "peer      \($0.text(hasRemote: false))" }
+        + names.map { "remote    \($0), which was not looked at" }
     }
 
     /// Not of a server that tells of no segments, as one of a database.
@@ -146,8 +206,15 @@ struct Status: Command {
     private var historyText: String {
       guard history.waitsFor.isEmpty else {
         let nothing = history.isBeyondMemory ? "nothing that is remembered" : "nothing"
-        return
-          "all is kept: \(history.waitsFor.count.counted("replica")) \(history.waitsFor.count == 1 ? "has" : "have") acknowledged \(nothing)"
+        let named = history.waitsFor.prefix(Content.mostNamed).map { id in
+          id.called(peers.first { $0.replica == id }?.name)
+        }
+        let (isOne, others) = (history.waitsFor.count == 1, history.waitsFor.count - named.count)
+        let who = named.joined(separator: ", ") + (others > 0 ? " and \(others.counted("other"))" : "")
+        return """
+          all is kept: \(isOne ? "replica" : "replicas") \(who) \(isOne ? "has" : "have") acknowledged \(nothing); let \(isOne ? "it" : "them") push, or expire \
+          \(isOne ? "it" : "them"): magic-sync peers DB --expire REPLICA
+          """
       }
       return "compact would give up \(history.entries.counted("change")), \(history.bytes.asBytes)"
     }

@@ -8,7 +8,7 @@ struct Sync: Command {
     commandName: "sync",
     abstract: "Pulls, then pushes.",
     discussion: """
-      Makes the database, and the remote's folder, if they are not there. A folder with which the database has exchanged before, and that is gone, is not made again without --anew: \
+      Makes the database, or the remote's folder, if one of the two is not there. A folder with which the database has exchanged before, and that is gone, is not made again without --anew: \
       a drive may not be mounted. With --watch it goes on: after each change of the database, by whatever \
       program, and of the remote's files, until it is interrupted, which then is a success. What may pass, as a share that is not there, is tried again.
 
@@ -26,38 +26,18 @@ struct Sync: Command {
   @OptionGroup var accepted: AcceptOption
   @OptionGroup var anew: AnewOption
 
-  @Flag(help: "Go on until interrupted. (MAGIC_SYNC_WATCH)")
-  var watch = false
-
-  @Option(
-    help: ArgumentHelp(
-      """
-      With --watch: look at the remote every so many seconds, and exchange no more often than that; each second if nothing is said. (MAGIC_SYNC_INTERVAL)
-      """,
-      valueName: "seconds"))
-  var interval: Double?
-
+  @OptionGroup var watching: WatchOptions
   @OptionGroup var output: OutputOptions
-
-  private var pause: Double { interval ?? Twin.double("INTERVAL") ?? 1 }
-  private var isWatching: Bool { watch || Twin.flag("WATCH") }
-
-  func validate() throws {
-    guard pause >= 0.01, pause <= 86_400 else { throw ValidationError("--interval takes 0.01 to 86400 seconds.") }
-    guard interval == nil || isWatching else { throw ValidationError("--interval is for --watch.") }
-  }
 
   var afterInterruption: String { "everything is whole, and the next run brings what is missing" }
 
   func perform() async throws -> Outcome {
-    let database = try CommandDatabase(database.path)
+    let database = try CommandDatabase(database.path, output)
     let place = try await remote.place(in: database, connection, isMade: true)
     guard !place.isPipe else { throw ValidationError("a pipe goes one way: push to it, or pull from it.") }
     try anew.check(place)
-    if isWatching {
-      guard accepted.replicas.isEmpty else { throw ValidationError("--accept is for one exchange, without --watch.") }
-      return try await follow(database, place)
-    }
+    if watching.isOn { return try await follow(database, place) }
+    try place.checkIsNotAlone(database)
     let lock = try await database.madeAlone()
     defer { withExtendedLifetime(lock) {} }
     let isDatabaseNew = database.isNew
@@ -81,20 +61,17 @@ struct Sync: Command {
       throw error
     }
     let report = done.report
-    let exchanged = Exchanged(
-      madeDatabase: isDatabaseNew, madeRemote: done.isRemoteNew, pulled: Moved(report.pull), pushed: Moved(report.push))
-    return Outcome(
-      text: exchanged.sentences(database.path, place.text), content: exchanged,
-      status: report.pull.isComplete ? report.push.status : report.pull.status)
+    let exchanged = ExchangeSummary(
+      madeDatabase: isDatabaseNew, madeRemote: done.isRemoteNew, pulled: TransferSummary(report.pull),
+      pushed: TransferSummary(report.push))
+    return exchanged.outcome(
+      database.path, place.text, report.pull.isComplete ? report.push.status : report.pull.status, output)
   }
 
-  private func follow(_ database: CommandDatabase, _ place: RemotePlace) async throws -> Outcome {
-    let remote: any MagicReplication.Remote
-    switch place {
-    case .folder(let folder): remote = folder
-    case .server(let server): remote = server
-    case .bundle, .pipe: throw ValidationError("--watch follows a folder or a server; a bundle does not change.")
-    }
+  private func follow(_ database: CommandDatabase, _ place: RemoteLocation) async throws -> Outcome {
+    let remote = try place.followed()
+    try accepted.checkIsForOne()
+    try place.checkIsNotAlone(database)
     let isNew = try await database.useOrInit()
     let reporter = Reporter(output, isContinuous: true)
     let (isRemoteNew, isAwaited) = try await database.use { magic in
@@ -116,10 +93,10 @@ struct Sync: Command {
         }
         Terminal.say("following \(database.path) and \(place.text) until interrupted")
       }
-      try await reporter.follow(replicator) { [pause] in try await $0.run(every: .seconds(pause)) }
+      try await reporter.follow(replicator) { [pause = watching.pause] in try await $0.run(every: .seconds(pause)) }
       return (isRemoteNew, hasMet)
     }
-    let moved = await Exchanged(
+    let moved = await ExchangeSummary(
       madeDatabase: isNew, madeRemote: isRemoteNew && !isAwaited && place.isThere, pulled: reporter.pulled,
       pushed: reporter.pushed)
     return Outcome(text: "", content: moved)

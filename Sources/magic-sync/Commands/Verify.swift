@@ -10,8 +10,8 @@ struct Verify: Command {
     discussion: """
       Reads everything and changes nothing: SQLite's file, each object's row against the fold of its entries, each asset's content against its name, each \
       segment's checksums, each content of an asset that the remote has, and whether it has those of the objects that it has. Without REMOTE, and without a folder or bundle as the remote that has a name, the database alone. What of a remote cannot be looked \
-      at keeps nothing of the database back. Exit code 1: the database is damaged, or there is no such remote; 3: files are damaged or \
-      missing, the rest is whole; 5: the remote was there before and is gone, or cannot be reached.
+      at keeps nothing of the database back. Exit code 4: the database is not what its journal folds to, as after a change by SQL (`magic-replay verify --repair` settles it), or is damaged; 3: files are damaged or \
+      missing, the rest is whole; 1: there is no such remote; 5: the remote was there before and is gone, or cannot be reached.
 
       Examples:
         magic-sync verify notes
@@ -35,10 +35,10 @@ struct Verify: Command {
       failure = error
       Terminal.say("the remote was not looked at: \(error.message)", .red)
     }
-    let content = Verified(check, folder, failure: failure)
+    let content = VerificationSummary(check, folder, failure: failure)
     return Outcome(
       text: content.text, content: content,
-      status: content.hasFaults ? .failure : content.isPartial ? .partlyDone : failure.map(Verify.status) ?? .success)
+      status: content.hasFaults ? .differs : content.isPartial ? .partlyDone : failure.map(Verify.status) ?? .success)
   }
 
   /// A remote that is damaged as a whole is files that are.

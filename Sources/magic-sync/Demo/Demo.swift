@@ -19,7 +19,7 @@ struct Demo: AsyncParsableCommand {
   var repository = "."
 
   @Option(help: "Take at most so many commits, the newest first. (MAGIC_SYNC_COMMITS)")
-  var commits = Twin.int("COMMITS") ?? 20_000
+  var commits = EnvironmentVariable.int("COMMITS") ?? 20_000
 
   @Option(help: ArgumentHelp("Leave the databases in this new folder. (MAGIC_SYNC_INTO)", valueName: "folder"))
   var into: String?
@@ -38,7 +38,7 @@ struct Demo: AsyncParsableCommand {
 
   private func makeFolder() throws -> URL {
     let folder =
-      (into ?? Twin.text("INTO")).map { URL(fileURLWithPath: RemoteAddress.absolute($0), isDirectory: true) }
+      (into ?? EnvironmentVariable.text("INTO")).map { URL(fileURLWithPath: RemoteAddress.absolute($0), isDirectory: true) }
       ?? FileManager.default.temporaryDirectory.appendingPathComponent("magic-demo-\(UUID().uuidString.prefix(8).lowercased())")
     guard !FileManager.default.fileExists(atPath: folder.path) else {
       throw MagicDataError(.exists, "\(folder.path) is there already; the demo wants a folder of its own")

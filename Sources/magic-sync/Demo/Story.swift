@@ -20,9 +20,9 @@ struct Story {
 
   func tell() async throws {
     try say("Two replicas of the commit log of \(log.root), with no server between them.\n")
-    let laptop = try await Actor("laptop", folder, remote: remote)
+    let laptop = try await DemoReplica("laptop", folder, remote: remote)
     try await importLog(into: laptop)
-    let phone = try await Actor("phone", folder, remote: remote)
+    let phone = try await DemoReplica("phone", folder, remote: remote)
     try await clone(to: phone)
     let scene = Scene(log)
     try await editApart(laptop, phone, scene)
@@ -35,7 +35,7 @@ struct Story {
 
   // MARK: The chapters
 
-  private func importLog(into laptop: Actor) async throws {
+  private func importLog(into laptop: DemoReplica) async throws {
     let authors = Dictionary(log.lines.map { ($0.email, $0.name) }, uniquingKeysWith: { newer, _ in newer })
     let time = try await clock.measure {
       for (email, name) in authors.sorted(by: { $0.key < $1.key }) {
@@ -60,12 +60,12 @@ struct Story {
       "   \(report.inflatedBytes.asBytes) of journal become \(report.bytes.asBytes) in \(report.segments.counted("file")).\n")
   }
 
-  private func clone(to phone: Actor) async throws {
+  private func clone(to phone: DemoReplica) async throws {
     let (report, time) = try await timed { try await phone.replicator.pull() }
     try say("2. phone clones the folder: \(report.changes.counted("change")) from \(report.bytes.asBytes) in \(time).\n")
   }
 
-  private func editApart(_ laptop: Actor, _ phone: Actor, _ scene: Scene) async throws {
+  private func editApart(_ laptop: DemoReplica, _ phone: DemoReplica, _ scene: Scene) async throws {
     try say("3. Both go offline, and edit. A commit has three more fields here, empty so far: label, rating and verdict.")
     try await edit(laptop, scene.shared) { $0.label = "release" }
     try await edit(phone, scene.shared) { $0.rating = 5 }
@@ -96,7 +96,7 @@ struct Story {
     }
   }
 
-  private func sync(_ laptop: Actor, _ phone: Actor) async throws {
+  private func sync(_ laptop: DemoReplica, _ phone: DemoReplica) async throws {
     try say("4. Both sync through the folder.")
     for (actor, why) in [(laptop, ""), (phone, ""), (laptop, " again, for what phone pushed")] {
       let ((pull, push), time) = try await timed { try await actor.replicator.sync() }
@@ -109,7 +109,7 @@ struct Story {
     try say("")
   }
 
-  private func explain(_ laptop: Actor, _ phone: Actor, _ scene: Scene) async throws {
+  private func explain(_ laptop: DemoReplica, _ phone: DemoReplica, _ scene: Scene) async throws {
     let names = [laptop.replica: laptop.name, phone.replica: phone.name]
     try say("5. What became of the edits, on phone:")
     let shared = try await phone.commit(scene.shared)
@@ -134,7 +134,7 @@ struct Story {
     try say("")
   }
 
-  private func explainRemoved(_ phone: Actor, _ scene: Scene, _ names: [String: String]) async throws {
+  private func explainRemoved(_ phone: DemoReplica, _ scene: Scene, _ names: [String: String]) async throws {
     let (title, events, isThere): (String, [ObjectHistory.Event], Bool)
     switch scene.removed {
     case .commit(let hash):
@@ -152,7 +152,7 @@ struct Story {
     }
   }
 
-  private func compare(_ laptop: Actor, _ phone: Actor) async throws {
+  private func compare(_ laptop: DemoReplica, _ phone: DemoReplica) async throws {
     let digests = (try await laptop.magic.digest(), try await phone.magic.digest())
     try say("6. laptop has the digest \(digests.0)")
     try say("   phone  has the digest \(digests.1)")
@@ -178,7 +178,7 @@ struct Story {
     return "'" + path.escaping("'", as: #"'\''"#) + "'"
   }
 
-  private func edit(_ actor: Actor, _ hash: String, _ change: (Commit) -> Void) async throws {
+  private func edit(_ actor: DemoReplica, _ hash: String, _ change: (Commit) -> Void) async throws {
     let commit = try await actor.commit(hash)
     change(commit)
     try await actor.magic.update(commit)

@@ -3,7 +3,8 @@ import MagicJournal
 import TestSupport
 import Testing
 
-/// What is kept of a history folds to the same as all of it, and stands in checkpoints as the vectors say (K-2, K-3, K-10 to K-12).
+/// What is kept of a history folds to the same as all of it, and stands in checkpoints as the vectors say (K-2, K-3, K-10 to
+/// K-12).
 @Suite struct CheckpointVectorTests {
   struct File: Codable {
     struct Valid: Codable {

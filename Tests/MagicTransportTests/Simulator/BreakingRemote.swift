@@ -3,7 +3,8 @@ import MagicJournal
 import MagicReplication
 import TestSupport
 
-/// A remote that is gone in the middle of an exchange: before something is asked of it, or when it has done it and its answer does not come.
+/// A remote that is gone in the middle of an exchange: before something is asked of it, or when it has done it and its answer
+/// does not come.
 struct BreakingRemote: Remote {
   let remote: any Remote
   /// So many halves of calls, a question or an answer, come through.
@@ -53,7 +54,7 @@ private struct BreakingOpenRemote: OpenRemote {
     try await call { try await remote.dataSet(orMake: dataSet) }
   }
 
-  func arrivals(for magic: MagicData, _ dataSet: DataSetID) async throws -> Arrivals {
+  func arrivals(for magic: MagicData, _ dataSet: DataSetID) async throws -> IncomingSegments {
     try await call { try await remote.arrivals(for: magic, dataSet) }
   }
 

@@ -1,7 +1,8 @@
 import Foundation
 import TestSupport
 
-/// Carries files from one machine's folder to another's as services do: late, in any order, at times cut short at first; and takes away what was taken away.
+/// Carries files from one machine's folder to another's as services do: late, in any order, at times cut short at first; and
+/// takes away what was taken away.
 struct FileService {
   /// What both sides of a pair had after the last time.
   private var common: [String: Set<String>] = [:]

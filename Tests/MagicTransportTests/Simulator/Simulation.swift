@@ -6,8 +6,9 @@ import MagicTransport
 import TestSupport
 import Testing
 
-/// Databases on machines whose clocks disagree, hubs that carry files late and in parts, copies, backups, crashes, wiped hubs: all at random, from one seed. It drives the real
-/// library, SQLite and segments. Afterwards everything that was written and is still somewhere is everywhere, and all is what the naive fold makes of it.
+/// Databases on machines whose clocks disagree, hubs that carry files late and in parts, copies, backups, crashes, wiped hubs:
+/// all at random, from one seed. It drives the real library, SQLite and segments. Afterwards everything that was written and is
+/// still somewhere is everywhere, and all is what the naive fold makes of it.
 final class Simulation {
   enum Carriers: CaseIterable {
     /// One folder that all reach.

@@ -6,7 +6,7 @@ from typing import Any, Dict
 Ack = Dict[str, Any]  # as K-6 has it, without members that are not known
 
 
-def plain(said: Ack, closed: Dict[bytes, int]) -> Ack:
+def plain(said: Ack, closed: Dict[bytes, int], names: Dict[str, Dict[str, Any]]) -> Ack:
     """What a file that counts says, and no more than that."""
     members: Ack = {"format": 1, "dataSet": said["dataSet"], "replica": said["replica"], "acknowledged": {}, "expired": {}}
     for id, acknowledged in said["acknowledged"].items():
@@ -19,11 +19,14 @@ def plain(said: Ack, closed: Dict[bytes, int]) -> Ack:
         members["closed"] = {id.hex(): f"{last:016x}" for id, last in closed.items()}
     if said.get("accepted"):
         members["accepted"] = int(said["accepted"])
+    if names:
+        members["names"] = names
     return members
 
 
 def together(files: Dict[str, Ack]) -> Ack:
-    """What they say of each replica, the later of two (K-7); the lowest closings, the highest time that was accepted (K-6)."""
+    """What they say of each replica, the later of two (K-7); the lowest closings, the highest time that was accepted (K-6), the
+    latest names, and of one time the highest (K-25)."""
     all: Ack = {"acknowledged": {}, "expired": {}}
     closed: Dict[str, str] = {}
     for file in files.values():
@@ -41,6 +44,12 @@ def together(files: Dict[str, Ack]) -> Ack:
     accepted = max((file.get("accepted", 0) for file in files.values()), default=0)
     if accepted:
         all["accepted"] = accepted
+    names: Dict[str, Dict[str, Any]] = {}
+    for file in files.values():
+        for id, said in file.get("names", {}).items():
+            names[id] = max(said, names.get(id, said), key=lambda each: (each["time"], each["name"].encode()))
+    if names:
+        all["names"] = names
     return all
 
 

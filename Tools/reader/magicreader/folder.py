@@ -23,7 +23,10 @@ ID_TEXT = re.compile("[0-9a-f]{32}")
 ACK_NAME = re.compile(r"([0-9a-f]{32})\.json")
 MARKER_LIMIT = 65_536  # F-1
 ACK_LIMIT = 1 << 24  # K-6
-MOST_CLOSINGS = 10_000
+MOST_CLOSINGS = MOST_NAMES = 10_000
+# K-25: none within a name, and none at its ends.
+NOT_SHOWN = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")
+SPACES = {chr(scalar) for scalar in (0x20, 0xa0, 0x1680, *range(0x2000, 0x200b), 0x202f, 0x205f, 0x3000)}
 SEQUENCE_TEXT = re.compile("[0-9a-f]{16}")
 END_TEXT = re.compile(r"([0-9a-f]{16})\.([0-9a-f]{24})")
 
@@ -170,7 +173,7 @@ def read_acknowledgement(path: str, replica: str, data_set: bytes) -> Optional[A
         lowest = [] if closed is None else sorted(closed.items())[:MOST_CLOSINGS]
         if not is_acknowledgement(said) or not all(is_closing(id, last) for id, last in lowest):
             return None
-        return plain(said, {bytes.fromhex(id): int(last, 16) for id, last in lowest})
+        return plain(said, {bytes.fromhex(id): int(last, 16) for id, last in lowest}, names_in(said.get("names")))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
@@ -189,6 +192,21 @@ def is_acknowledgement(said: Any) -> bool:
         return False
     accepted = said.get("accepted")
     return accepted is None or is_time(accepted)
+
+
+def names_in(said: Any) -> Dict[str, Dict[str, Any]]:
+    """Those that are names; what is none is as if it alone were not there (K-25)."""
+    if not isinstance(said, dict):
+        return {}
+    good = sorted((id, each) for id, each in said.items() if ID_TEXT.fullmatch(id) and is_named(each))
+    return {id: {"time": int(each["time"]), "name": each["name"]} for id, each in good[:MOST_NAMES]}
+
+
+def is_named(said: Any) -> bool:
+    if not isinstance(said, dict) or not is_time(said.get("time")) or not isinstance(said.get("name"), str):
+        return False
+    name = said["name"]
+    return 1 <= len(name) <= 64 and not NOT_SHOWN.search(name) and name[0] not in SPACES and name[-1] not in SPACES
 
 
 def is_end(text: str) -> bool:

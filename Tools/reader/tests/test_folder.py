@@ -382,6 +382,14 @@ class FolderTests(FolderFixture):
         self.assertEqual(len(self.closings_of(closed={"x": "none"} | many)), 10_000)
         self.assertEqual(self.closings_of(closed={" ": "none"} | many), {})
 
+    def test_of_many_names_the_lowest_ids_are_read(self) -> None:  # K-25
+        named = {"time": 1, "name": "a"}
+        many: Dict[str, Any] = {f"{index:032x}": named for index in range(1, 10_002)}
+        self.closings_of(names={"0" * 32: named | {"name": " "}, " ": named, "f" * 32: named | {"name": "\ud800"}} | many)
+        said = Folder(self.path).acknowledgements()["1" * 32]
+        self.assertEqual(said["names"], {f"{index:032x}": named for index in range(1, 10_001)})
+        self.assertEqual(said["closed"], {"2" * 32: f"{2:016x}"})
+
     def test_segment_names(self) -> None:
         good = SegmentName(bytes(16), 1, 10, "a" * 32).file_name
         self.assertEqual(SegmentName.parse(good), SegmentName(bytes(16), 1, 10, "a" * 32))

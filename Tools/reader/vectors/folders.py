@@ -386,7 +386,52 @@ def acknowledgements() -> Vectors:
             "acknowledged": {A.hex(): member(9, both), B.hex(): member(8, {B: end(RUN_B, 2)}),
                              id: member(5, {A: end(RUN_A, 1)}, digest="e" * 32)},
             "expired": {id: 6, B.hex(): 8}, "accepted": 5}),
-        *put(),
+        *labels(), *put(),
+    ]
+
+
+def labels() -> Vectors:
+    """K-25: what replicas are called, which nothing else depends on."""
+    closed = {C.hex(): f"{2:016x}"}
+    spaces = [0x20, 0xa0, 0x1680, *range(0x2000, 0x200b), 0x202f, 0x205f, 0x3000]
+    hidden = [*range(0x20), *range(0x7f, 0xa0), *range(0x2028, 0x202f), *range(0x2066, 0x206a)]
+
+    def one(name: str, said: Any, good: Dict[str, Any]) -> Case:
+        more = {"names": good} if good else {}
+        return Case(f"K-25: {name}").segment(RUN_A, 1, 4).ack(A, closed=closed, names=said).found(
+            held={A.hex(): "4"}, acknowledgements={A.hex(): json.loads(ack(A, closed=closed, **more))})
+
+    def each(names: Sequence[Any]) -> Dict[str, Any]:
+        return {f"{index:032x}": {"time": 1, "name": name} for index, name in enumerate(names)}
+
+    def entries(said: Sequence[Any]) -> Dict[str, Any]:
+        return {f"{index:032x}": entry for index, entry in enumerate(said)}
+
+    good = {**each([
+        "a", "laptop", "Ada's phone (old)", "Löwe", "\U0001f600" * 64, "x" * 64, "e\u0301" * 32, "\u200f\u200b", "\\\"/", "\ufeff",
+        "a\u3000b", "0" * 32]), "e" * 32: {"time": 0, "name": "first"}, "f" * 32: {"time": LAST_MILLISECOND, "name": "last"}}
+    named = {"time": 1, "name": "a"}
+    return [
+        one("names", {**good, "0" * 31 + "a": {"time": 1, "name": "more", "other": 1}},
+            {**good, "0" * 31 + "a": {"time": 1, "name": "more"}}),
+        one("texts that are none", {**good, **each(
+            ["", "x" * 65, "\U0001f600" * 65, *(chr(scalar) + "a" for scalar in spaces), *("a" + chr(scalar) for scalar in spaces),
+             *("a" + chr(scalar) + "b" for scalar in hidden)])},
+            {id: good[id] for id in ("e" * 32, "f" * 32)}),
+        one("what is no time and no text", entries([
+            {"time": -1, "name": "a"}, {"time": LAST_MILLISECOND + 1, "name": "a"}, {"time": "1", "name": "a"}, {"time": 0.5, "name": "a"},
+            {"time": None, "name": "a"}, {"time": True, "name": "a"}, {"name": "a"}, {"time": 1}, {"time": 1, "name": 1},
+            {"time": 1, "name": None}, {"time": 1, "name": ["a"]}, "a", 1, None, True, [], {}, [named]]) | {C.hex(): named},
+            {C.hex(): named}),
+        one("what is no id", {C.hex()[1:]: named, C.hex().upper(): named, "": named, "x" * 32: named, A.hex(): named},
+            {A.hex(): named}),
+        *(one(f"{said} instead of names", said, {}) for said in (None, [], [named], "a", 1, True, {}, {"a": {}})),
+        Case("K-25: the latest counts, and of one time the highest by its bytes").segment(RUN_A, 1, 4).ack(A, names={
+            A.hex(): {"time": 3, "name": "later"}, B.hex(): {"time": 4, "name": "\uffee"}, C.hex(): {"time": 5, "name": "a"}}).ack(
+                B, names={A.hex(): {"time": 2, "name": "z"}, B.hex(): {"time": 4, "name": "\U0001f600"}}).found(members={
+                    "acknowledged": {}, "expired": {}, "names": {
+                        A.hex(): {"time": 3, "name": "later"}, B.hex(): {"time": 4, "name": "\U0001f600"},
+                        C.hex(): {"time": 5, "name": "a"}}}),
     ]
 
 

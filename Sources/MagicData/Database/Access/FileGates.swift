@@ -1,7 +1,7 @@
 internal import Foundation
 
-/// The gates of the files that this process has open. All openings of one file share one: SQLite lets in whoever asks at the right moment and turns away who
-/// asked too long, while at a gate each has its turn.
+/// The gates of the files that this process has open. All openings of a file share one, so that its writers take turns:
+/// SQLite's own lock goes to whoever asks at the right moment, and others may wait until they give up.
 enum FileGates {
   private struct Entry {
     weak var gate: Gate?
@@ -17,7 +17,7 @@ enum FileGates {
     return try entries.withLock { entries in entries[identity]?.gate == nil ? try body() : nil }
   }
 
-  /// That of a file which is there; one of its own if that cannot be told.
+  /// The gate of an existing file; a new one if the file cannot be identified.
   static func gate(of file: URL) -> Gate {
     guard let identity = FileIdentity(of: file) else { return Gate(places: 1) }
     return entries.withLock { entries in

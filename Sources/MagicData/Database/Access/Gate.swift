@@ -2,8 +2,8 @@ internal import Dispatch
 
 /// Lets so many in at a time, in the order in which they came; the others wait, tasks without a thread.
 ///
-/// With one place it keeps the writers of this process apart: a transaction stays in while its body waits for other things, when SQLite's
-/// own queue would let others write into it.
+/// With one place it keeps the writers of this process apart: a transaction stays in while its body waits for other things,
+/// when SQLite's own queue would let others write into it.
 package final class Gate: Sendable {
   private enum Waiting {
     case task(CheckedContinuation<Void, any Error>)
@@ -22,13 +22,13 @@ package final class Gate: Sendable {
 
   private struct State {
     var free: Int
-    /// In the order in which they came; those before `first` were let in, and some of the others may have given up. To take one out of the line's beginning or middle
-    /// would move all behind it.
+    /// In the order in which they came; those before `first` were let in, and some of the others may have given up. To take one
+    /// out of the line's beginning or middle would move all behind it.
     private var line: [Ticket] = []
     private var first = 0
     private var waiting: [ObjectIdentifier: Waiting] = [:]
 
-    /// How many in the line may wait no longer, beside as many as do.
+    /// The line is compacted when those in it that have given up outnumber those that wait by more than this.
     private static let mostGone = 32
 
     init(free: Int) {
@@ -42,7 +42,7 @@ package final class Gate: Sendable {
       return true
     }
 
-    /// The same, and else the waiter stands in the line.
+    /// The same; if there is no place, the waiter joins the line.
     mutating func enter(with ticket: Ticket, or waiter: @autoclosure () -> Waiting) -> Bool {
       if enter() { return true }
       line.append(ticket)

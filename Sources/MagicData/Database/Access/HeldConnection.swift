@@ -2,8 +2,9 @@ internal import Foundation
 
 /// The databases of which this thread has a connection, the innermost first.
 ///
-/// Code of the app's own runs there as well, which reads a value, or converts one of a former kind. What it asked of the same database would wait for itself, or
-/// end the program: GRDB's pool takes it for an error of the program if a thread that reads asks for another reader. So it is told beforehand.
+/// Code of the app's own runs there as well, which reads a value, or converts one of a former kind. What it asked of the same
+/// database would wait for itself, or end the program: GRDB's pool takes it for an error of the program if a thread that reads
+/// asks for another reader. So it is told beforehand.
 package struct HeldConnection {
   private let store: ObjectIdentifier
   private let outer: UnsafeMutableRawPointer?
@@ -25,7 +26,7 @@ package struct HeldConnection {
     }
   }
 
-  /// Runs what may have another connection, as on a thread that has none.
+  /// Runs `body` as if this thread held no connection, so that it may ask the database.
   package static func outside<Result>(_ body: () throws -> Result) rethrows -> Result {
     let held = pthread_getspecific(key)
     pthread_setspecific(key, nil)

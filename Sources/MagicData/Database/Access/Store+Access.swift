@@ -4,8 +4,8 @@ package import GRDB
 internal import GRDBSQLite
 internal import MagicJournal
 
-/// What leaves the caller's actor is never inlined into what stays on it: Swift 6.3's optimizer then forgets the way back, and the caller goes
-/// on where it must not be (`IsolationTests`, which the test command runs optimized as well).
+/// What leaves the caller's actor is never inlined into what stays on it: Swift 6.3's optimizer then forgets the way back, and
+/// the caller goes on where it must not be (`IsolationTests`, which the test command runs optimized as well).
 extension Store {
   @inline(never) package func read<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws
     -> Result
@@ -79,17 +79,17 @@ extension Store {
 
   // MARK: Shortly, on a thread of Swift's pool
 
-  // Off the caller's actor, but without the queue hops of GRDB's own asynchronous calls, which take longer than most reads. GRDB's pool is not asked for a
-  // connection there: when it closes, it waits for reads that need such a thread to end.
+  // Off the caller's actor, but without the queue hops of GRDB's own asynchronous calls, which take longer than most reads.
+  // GRDB's pool is not asked for a connection there: when it closes, it waits for reads that need such a thread to end.
 
-  /// For what mostly takes little and may take long: on a thread of Swift's pool for a while, and what is not done by then once more as `read`. `body` only reads,
-  /// and keeps nothing of what it read the first time.
+  /// For what mostly takes little and may take long: on a thread of Swift's pool for a while, and what is not done by then once
+  /// more as `read`. `body` only reads, and keeps nothing of what it read the first time.
   ///
   /// - Parameters:
   ///   - isOneStatement: then it sees one moment without a transaction, which takes as long as a few rows.
   ///   - pace: of reads like this one, if it is known.
   @inline(never) package func readBriefly<Result: Sendable>(
-    isOneStatement: Bool = false, pace: Pace? = nil, _ body: @Sendable @escaping (Database) throws -> Result
+    isOneStatement: Bool = false, pace: SlowReadFlag? = nil, _ body: @Sendable @escaping (Database) throws -> Result
   ) async throws -> Result {
     let brief = surroundings.brief
     if pace?.isLong != true, let result = try await lookUpNow(within: brief, isOneStatement, body) { return result }
@@ -138,7 +138,7 @@ extension Store {
     }
   }
 
-  /// Runs what takes long on a thread that nobody else waits for; `body` asks now and then whether it is still wanted.
+  /// Runs long work off Swift's pool; `body` calls `checkCancelled` now and then.
   @inline(never) package static func atLength<Result: Sendable>(
     _ body: @Sendable @escaping (_ checkCancelled: @escaping () throws -> Void) throws -> Result
   ) async throws -> Result {
@@ -155,7 +155,8 @@ extension Store {
     }
   }
 
-  /// For a caller that cannot wait, and to whom nothing can be thrown: on its own thread. In memory it sees what is not committed yet.
+  /// For a caller that cannot wait, and to whom nothing can be thrown: on its own thread. In memory it sees what is not
+  /// committed yet.
   func readOnCaller<Result>(_ body: (Database) throws -> Result) throws -> Result {
     try Store.failing("the database could not be read") {
       try accessing {
@@ -195,14 +196,15 @@ extension Store {
     }
   }
 
-  /// The same in a file that has its place, with room in the log for what is to be written.
+  /// The same; then checks that the file is in its place, and makes room in the log.
   func begins(_ db: Database, within seconds: TimeInterval) throws -> Bool {
     guard try Store.begins(db, within: seconds) else { return false }
     try prepare(db)
     return true
   }
 
-  /// What is written to the log of a file in whose place another one is, the next opening would take for that one's: not even room is made there.
+  /// What is written to the log of a file in whose place another one is, the next opening would take for that one's: not even
+  /// room is made there.
   private func prepare(_ db: Database) throws {
     try db.begun { _ in try checkIsInPlace() }
     log?.makeRoom(db)
@@ -215,7 +217,8 @@ extension Store {
     return try body()
   }
 
-  /// The wait for another process is not spent on a thread that the program's tasks share: the one that is waited for may be one of them.
+  /// The wait for another process is not spent on a thread that the program's tasks share: the one that is waited for may be
+  /// one of them.
   @inline(never) private func beginInTurn() async throws {
     try await Store.failing("the database could not be written") {
       try await database.writeWithoutTransaction { [self] db in

@@ -3,32 +3,39 @@ internal import Foundation
 /// The file that a database's connections have open, under the name that it had.
 final class DatabaseFile: Sendable {
   let location: DatabaseLocation
-  /// As the system's calls take it: each write asks.
+  /// As the system's calls take them: each write asks.
   private let path: [CChar]
+  private let logPath: [CChar]
   private let opened = Locked<FileIdentity?>(nil)
   /// SQLite's log beside it, and the index of that, as they were when it was opened.
   let logs = Locked<Set<FileIdentity>>([])
+  private let log = Locked<FileIdentity?>(nil)
 
   init(_ location: DatabaseLocation) {
     self.location = location
     path = Array(location.file.path.utf8CString)
+    logPath = Array(location.beside(DatabaseFile.logSuffix).path.utf8CString)
   }
+
+  private static let logSuffix = "-wal"
 
   /// `nil` until the first connection is open.
   var identity: FileIdentity? { opened.withLock { $0 } }
 
-  /// Is told when a connection is open, before it reads anything.
+  /// To be called when a connection is open, before it reads anything.
   ///
   /// - Parameter writes: whether it can. A reader beside it need not look again.
-  /// - Throws: as `checkIsInPlace`, if it is not the first: else a part of what is read would be another database's. `notAllowed` if the file has several names.
+  /// - Throws: as `checkIsInPlace`, if it is not the first: else a part of what is read would be another database's.
+  ///   `notAllowed` if the file has several names.
   func noteOpening(writes: Bool) throws {
     opened.withLock { $0 = $0 ?? FileIdentity(path: path) }
     try checkIsInPlace()
     if writes { try checkHasOneName() }
   }
 
-  /// SQLite finds the WAL and its locks by the file's name: of two processes that have it open under two names neither sees what the other commits, and one overwrites it. If the WAL, or its index,
-  /// has two names, that is another database's as well.
+  /// SQLite finds the WAL and its locks by the file's name: of two processes that have it open under two names neither sees
+  /// what the other commits, and one overwrites it. If the WAL, or its index, has two names, that is another database's as
+  /// well.
   private func checkHasOneName() throws {
     try checkFileHasOneName()
     for suffix in ["-wal", "-shm"] {
@@ -89,15 +96,46 @@ final class DatabaseFile: Sendable {
       """)
   }
 
-  /// Whether the path leads to the file that is open.
-  var isInPlace: Bool { FileIdentity(path: path) == identity }
+  /// Which log is there from now on.
+  func noteLog() {
+    log.withLock { $0 = FileIdentity(path: logPath) }
+  }
 
-  /// - Throws: if the path leads to another file than the one that is open, or to none: what is written to that is nobody's any more. Also if the system does not say.
-  func checkIsInPlace() throws {
+  /// Whether the file that is open has its name, and its log that one's.
+  var isInPlace: Bool {
+    guard FileIdentity(path: path) == identity else { return false }
+    guard let log = log.withLock({ $0 }) else { return true }
+    return FileIdentity(path: logPath) == log
+  }
+
+  /// Whether another file has the name by now, and SQLite would take this one's log for that one's.
+  var isReplaced: Bool {
     var status = stat()
-    let number = stat(path, &status) == 0 ? 0 : errno
+    return lstat(path, &status) == 0 && status.st_mode & S_IFMT != S_IFLNK && FileIdentity(status) != identity
+  }
+
+  /// Whether nobody else finds what is in the log of a file that is not in its place: the log was left behind, or has gone
+  /// itself. It may have been moved with the file.
+  var hasLogAlone: Bool {
+    guard !isReplaced, !isOpenAgain, let log = log.withLock({ $0 }) else { return false }
+    return FileIdentity(path: path) == identity || FileIdentity(path: logPath) == log
+  }
+
+  /// - Throws: if the path leads to another file than the one that is open, or to none, or that of its log does: what is
+  ///   written to them is nobody's any more. Also if the system does not say.
+  func checkIsInPlace() throws {
+    try DatabaseFile.check(path, is: identity) { location.file.path }
+    guard let log = log.withLock({ $0 }) else { return }
+    try DatabaseFile.check(logPath, is: log, isLog: true) { location.beside(DatabaseFile.logSuffix).path }
+  }
+
+  private static func check(_ path: [CChar], is identity: FileIdentity?, isLog: Bool = false, _ name: () -> String) throws {
+    var status = stat()
+    let number = lstat(path, &status) == 0 ? 0 : errno
     if number == 0, FileIdentity(status) == identity { return }
-    let file = location.file.path
+    let file = name()
+    let wayOut =
+      isLog ? "end whatever has the database open, and open it again" : "close it, and then open the one that is meant"
     guard [0, ENOENT, ENOTDIR, ELOOP].contains(number) else {
       throw MagicDataError(
         [EACCES, EPERM].contains(number) ? .notAllowed : .failed,
@@ -106,7 +144,7 @@ final class DatabaseFile: Sendable {
     throw MagicDataError(
       .notFound,
       """
-      \(file) was \(number == 0 ? "replaced by another file" : "moved or removed") while it was in use, and nothing is written to it any more; close it, and open the one that is meant
+      \(file) was \(number == 0 ? "replaced by another file" : "moved or removed") while it was in use, and nothing is written to it any more; \(wayOut)
       """, cause: DisplacedDatabase())
   }
 }

@@ -2,7 +2,8 @@ package import Foundation
 internal import MagicJournal
 
 /// Which file a path means. A path that ends in .sqlite, .sqlite3 or .db is the database file, with its assets in a folder
-/// beside it; any other is a folder that holds `default.sqlite3` and `files/`. Several paths may mean one file: its assets are in one folder.
+/// beside it; any other is a folder that holds `default.sqlite3` and `files/`. Several paths may mean one file: its assets are
+/// in one folder.
 package struct DatabaseLocation: Sendable, Equatable {
   package let file: URL
   package let assets: URL
@@ -35,7 +36,8 @@ package struct DatabaseLocation: Sendable, Equatable {
     return isOwn || !isAny && !isFolder(beside) ? within : beside
   }
 
-  /// Whether there is anything in a folder, and an asset among it: else it is somebody else's. One that may not be listed counts as empty: who needs an asset of it is told.
+  /// Whether there is anything in a folder, and an asset among it: else it is somebody else's. One that may not be listed
+  /// counts as empty: who needs an asset of it is told.
   private static func content(of folder: URL) -> (isAny: Bool, isOwn: Bool) {
     // One by one, since there may be many.
     guard let directory = opendir(folder.path) else { return (errno == ENOTDIR, false) }

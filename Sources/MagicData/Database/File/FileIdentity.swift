@@ -1,4 +1,4 @@
-internal import COpening
+internal import CPlatform
 package import Foundation
 internal import MagicJournal
 
@@ -16,11 +16,16 @@ package struct FileIdentity: Hashable, Sendable {
   var token: Identifier { Identifier(device, number) }
 
   /// `nil` if there is none, or nobody may know.
-  package init?(of file: URL) { self.init(path: file.path) }
+  package init?(of file: URL) {
+    var status = stat()
+    guard stat(file.path, &status) == 0 else { return nil }
+    self.init(status)
+  }
 
+  /// Of what has this name itself: a link there is not what it leads to.
   init?(path: UnsafePointer<CChar>) {
     var status = stat()
-    guard stat(path, &status) == 0 else { return nil }
+    guard lstat(path, &status) == 0 else { return nil }
     self.init(status)
   }
 
@@ -32,7 +37,8 @@ package struct FileIdentity: Hashable, Sendable {
 /// What stays of a file when its volume is mounted under another device's number: when it was made, and on which volume.
 struct FileBirth: Hashable, Sendable {
   let nanoseconds: UInt64
-  /// A snapshot by a file system has files with the same numbers and times, and another name of its own, one of a block device has not; 0 where the system knows none.
+  /// A snapshot by a file system has files with the same numbers and times, and another name of its own, one of a block device
+  /// has not; 0 where the system knows none.
   let volume: UInt64
 
   init(nanoseconds: UInt64, volume: UInt64) {

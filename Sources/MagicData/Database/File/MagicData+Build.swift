@@ -4,10 +4,11 @@ internal import GRDBSQLite
 internal import MagicJournal
 
 extension MagicData {
-  /// Makes a database that is there as a whole or not at all: `body` fills it under another name in the folder where it belongs.
+  /// Makes a database that is there as a whole or not at all: `body` fills it under another name in the folder where it
+  /// belongs.
   ///
-  /// If `body` throws, or the process dies, there is no database at `location`. If somebody else has made one there meanwhile, that one
-  /// stays, and the error says so.
+  /// If `body` throws, or the process dies, there is no database at `location`. If somebody else has made one there meanwhile,
+  /// that one stays, and the error says so.
   package static func build<Result>(
     at location: DatabaseLocation, _ body: (MagicData) async throws -> Result
   ) async throws -> Result {
@@ -16,7 +17,8 @@ extension MagicData {
 
   /// The same in place of a database that is there: that one goes when the other is whole, and stays if `body` throws.
   ///
-  /// - Throws: also `busy` if somebody has the one that is there open, at the beginning or at the end; `exists` if none is there, and assets of one are.
+  /// - Throws: also `busy` if somebody has the one that is there open, at the beginning or at the end; `exists` if none is
+  ///   there, and assets of one are.
   package static func build<Result>(
     inPlaceOf location: DatabaseLocation, _ body: (MagicData) async throws -> Result
   ) async throws -> Result {
@@ -57,8 +59,8 @@ extension DatabaseLocation {
   /// The file of the database that is made in such a folder.
   static func made(in scratch: URL) -> URL { scratch.appendingPathComponent(asideName).appendingPathComponent(ownName) }
 
-  /// Moves what `body` makes aside, in the folder where it belongs, to this location, where nothing may be yet. The database file comes
-  /// last and is never there without its assets; what is there is on the disk.
+  /// Moves what `body` makes aside, in the folder where it belongs, to this location, where nothing may be yet. The database
+  /// file comes last and is never there without its assets; what is there is on the disk.
   ///
   /// - Parameter replacing: whether what is there makes way.
   func make<Result>(
@@ -95,8 +97,8 @@ extension DatabaseLocation {
     return result
   }
 
-  /// SQLite would take what is left of a database that was deleted for this one's, and put it in its place; and assets that are left may be the only ones of a
-  /// database that was moved away, which this one would clear up.
+  /// SQLite would take what is left of a database that was deleted for this one's, and put it in its place; and assets that are
+  /// left may be the only ones of a database that was moved away, which this one would clear up.
   private func checkIsClear() throws {
     guard !exists else { return }
     try DatabaseFile.checkLog(of: self)
@@ -128,8 +130,8 @@ extension DatabaseLocation {
 
   /// Does something while nobody else reads or writes the database, which has all in its file then.
   ///
-  /// - Parameter replaces: whether another file has its name afterwards. Who has opened this one and not yet read it can write nothing to it then: SQLite
-  ///   looks whether a file without a WAL still has its name.
+  /// - Parameter replaces: whether another file has its name afterwards. Who has opened this one and not yet read it can write
+  ///   nothing to it then: SQLite looks whether a file without a WAL still has its name.
   /// - Throws: `busy` if somebody has it open and has read it.
   fileprivate func alone(replaces: Bool = false, _ body: () throws -> Void) throws {
     var connection: OpaquePointer?
@@ -163,8 +165,9 @@ extension DatabaseLocation {
     }
   }
 
-  /// Puts what was made in the place of what is there. No database and no asset is deleted before the last renaming, and after an error both are as they were. Who is killed
-  /// between these renamings finds the old database, and its assets under the hidden name.
+  /// Puts what was made in the place of what is there. No database and no asset is deleted before the last renaming, and after
+  /// an error both are as they were. Who is killed between these renamings finds the old database, and its assets under the
+  /// hidden name.
   private func replace(with aside: DatabaseLocation) throws {
     let old = DatabaseLocation.hidden(beside: file)
     // Of a database that is there, a log has nothing that its file has not.
@@ -184,7 +187,8 @@ extension DatabaseLocation {
       for (from, to) in undo.reversed() { rename(from.path, to.path) }
       throw error
     }
-    // A power failure before the renamings are on the disk brings the old database back. If they cannot be brought there, `make` says so.
+    // A power failure before the renamings are on the disk brings the old database back. If they cannot be brought there,
+    // `make` says so.
     if (try? DurableFile.sync(file.deletingLastPathComponent())) != nil { old.removeAll() }
   }
 
@@ -212,8 +216,8 @@ extension DatabaseLocation {
     }
   }
 
-  /// Who fails, or is killed, before the file is here leaves assets that are marked as unfinished, and the next one puts his own among them. Nobody takes them back: another one's may be
-  /// among them by then.
+  /// Who fails, or is killed, before the file is here leaves assets that are marked as unfinished, and the next one puts his
+  /// own among them. Nobody takes them back: another one's may be among them by then.
   private func take(_ aside: DatabaseLocation) throws {
     guard !exists else { throw isTaken }
     try takeAssets(aside)

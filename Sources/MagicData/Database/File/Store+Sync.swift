@@ -4,8 +4,8 @@ internal import GRDBSQLite
 extension Store {
   /// Brings all commits to the disk, those of other processes included (L-13), as far as this connection's snapshot has them.
   ///
-  /// It asks SQLite's own open files to do it. A file descriptor of ours must never be opened on a database that is in use: closing it
-  /// would release every lock that this process has on the file (https://sqlite.org/howtocorrupt.html, 2.2).
+  /// It asks SQLite's own open files to do it. A file descriptor of ours must never be opened on a database that is in use:
+  /// closing it would release every lock that this process has on the file (https://sqlite.org/howtocorrupt.html, 2.2).
   package func syncToDisk(_ db: Connection) throws {
     guard location != nil else { return }
     // In WAL mode the journal's file is the WAL.

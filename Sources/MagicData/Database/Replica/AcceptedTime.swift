@@ -3,7 +3,8 @@ internal import MagicJournal
 
 /// Up to which time stamps are accepted, since a person said so of a clock that was ahead (C-5). It only rises.
 package enum AcceptedTime {
-  /// What nobody can accept: a thousand years before the last stamp that there is, so that a clock which has come so far still goes on (C-5).
+  /// The latest time that can be accepted: a thousand years before the last stamp, so that a clock that has come so far can
+  /// still go on (C-5).
   package static let last = Stamp.latest.milliseconds - 1_000 * 31_556_952_000
 
   /// In milliseconds since 1970; 0 if nobody has said so.

@@ -7,12 +7,12 @@ package struct Branches: Sendable {
     let replica: ReplicaID
     /// The first sequence that is not everybody's.
     let first: UInt64
-    /// Under which it has the sequence 1; `nil` for the closing itself.
+    /// The id under which it is held, from sequence 1 on; `nil` for the closing itself.
     let id: ReplicaID?
   }
 
   private var all: Set<Branch> = []
-  /// For each id that is closed the last sequence that is everybody's.
+  /// For each closed id, the last sequence that all its branches share.
   package private(set) var closings: [ReplicaID: UInt64] = [:]
 
   package init(_ db: Connection) throws {

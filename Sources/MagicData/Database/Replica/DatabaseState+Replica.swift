@@ -17,21 +17,22 @@ extension DatabaseState {
     try update.run()
   }
 
-  /// Makes a copy a database of its own: nothing that it writes, and no object that is fetched from it, is taken for the original's (H-7, H-8, L-12).
+  /// Makes a copy a database of its own: nothing that it writes, and no object that is fetched from it, is taken for the
+  /// original's (H-7, H-8, L-12).
   ///
   /// - Parameter store: what names the file from here on, if that is known.
   @discardableResult
-  static func becomeReplica(_ surroundings: Surroundings, store: Identifier? = nil, _ db: Database) throws -> ReplicaID {
-    let fresh = try takeFreshID(surroundings, db)
+  static func becomeReplica(_ surroundings: Surroundings, store: Identifier? = nil, _ db: Database) throws -> ReplicaChange {
+    let change = try takeFreshID(surroundings, db)
     var chance = Chance(surroundings)
     var update = try SQL(db, Statements.setStore)
     try update.bind(store ?? Identifier.random(using: &chance))
     try update.run()
-    return fresh
+    return change
   }
 
   /// Goes on under another id. The file is the one that it was, and so are the objects that were fetched from it.
-  private static func takeFreshID(_ surroundings: Surroundings, _ db: Database) throws -> ReplicaID {
+  private static func takeFreshID(_ surroundings: Surroundings, _ db: Database) throws -> ReplicaChange {
     var chance = Chance(surroundings)
     let state = try DatabaseState(db)
     try state.keepClock(db)
@@ -41,21 +42,23 @@ extension DatabaseState {
     var update = try SQL(db, Statements.setReplica)
     try update.bind(row)
     try update.run()
-    return fresh
+    return ReplicaChange(former: state.replica, fresh: fresh)
   }
 
   /// What the database itself wrote moves its clock by being there (C-3), until its rows go, or are no longer its own.
   func keepClock(_ db: Database) throws { try JournalWriter(self).moveClock(to: lastStamp, db) }
 
-  /// Goes on under a fresh id, since somebody else has written the transactions of the own one from `sequence` on otherwise. What is held of them gets an id
-  /// that follows from the name of the first, and so is the same wherever that is done, and sequences from 1 on (J-31).
+  /// Goes on under a fresh id, since somebody else has written the transactions of the own one from `sequence` on otherwise.
+  /// What is held of them gets an id that follows from the name of the first, and so is the same wherever that is done, and
+  /// sequences from 1 on (J-31).
   ///
   /// - Parameters:
   ///   - sequence: of those above the floor; of what lies below it nothing is moved.
-  ///   - withFloor: whether others may have written what the floor stands for otherwise, too: then that goes on under another id as well (K-20).
+  ///   - withFloor: whether others may have written what the floor stands for otherwise, too: then that goes on under another
+  ///     id as well (K-20).
   static func leaveReplica(
     from sequence: UInt64, withFloor: Bool, _ surroundings: Surroundings, _ db: Database
-  ) throws -> ReplicaID {
+  ) throws -> ReplicaChange {
     let state = try DatabaseState(db)
     try state.keepClock(db)
     let floor = try JournalIndex(db).floor(of: state.replica)
@@ -82,18 +85,18 @@ extension DatabaseState {
 
   /// Holds nothing of ids beyond a sequence of each any more, since two databases have written under them (J-33).
   ///
-  /// - Returns: the fresh id, if one was the own one.
-  static func close(_ closings: [ReplicaID: UInt64], _ surroundings: Surroundings, _ db: Database) throws -> ReplicaID? {
-    var (branches, fresh) = (try Branches(db), ReplicaID?.none)
+  /// - Returns: what the database goes on as, if one was the own one.
+  static func close(_ closings: [ReplicaID: UInt64], _ surroundings: Surroundings, _ db: Database) throws -> ReplicaChange? {
+    var (branches, change) = (try Branches(db), ReplicaChange?.none)
     for (replica, last) in closings.sorted(by: { $0.key < $1.key }) {
-      fresh = try close(replica, at: last, &branches, surroundings, db) ?? fresh
+      change = try close(replica, at: last, &branches, surroundings, db) ?? change
     }
-    return fresh
+    return change
   }
 
   private static func close(
     _ replica: ReplicaID, at last: UInt64, _ branches: inout Branches, _ surroundings: Surroundings, _ db: Database
-  ) throws -> ReplicaID? {
+  ) throws -> ReplicaChange? {
     let floor = try JournalIndex(db).floor(of: replica)
     let last = max(last, floor?.sequence ?? 0)
     let isNew = branches.closings[replica].map { last < $0 } ?? true

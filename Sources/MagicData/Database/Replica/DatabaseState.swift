@@ -1,8 +1,8 @@
 package import GRDB
 package import MagicJournal
 
-/// The one row of `magic_database` and the journal's end, as a transaction finds them. Beyond the transaction they are remembered only with SQLite's own version of
-/// the file, as another process may write to it (C-3, H-40; `LastState`).
+/// The one row of `magic_database` and the journal's end, as a transaction finds them. Beyond the transaction they are
+/// remembered only with SQLite's own version of the file, as another process may write to it (C-3, H-40; `LastState`).
 package struct DatabaseState: Sendable, Equatable {
   package let dataSet: DataSetID
   /// Whether the data set was confirmed by an exchange (F-11).

@@ -1,11 +1,12 @@
 package import GRDB
 
-/// What a transaction of this opening left, for the next one, which finds the same if nobody has written in between: neither another process nor, in this one, a merge, a migration or a
-/// transaction that did not leave it here.
+/// What a transaction of this opening left, for the next one, which finds the same if nobody has written in between: neither
+/// another process nor, in this one, a merge, a migration or a transaction that did not leave it here.
 package final class LastState: Sendable {
   private let kept = Locked<(version: UInt32, state: DatabaseState)?>(nil)
 
-  /// As the first thing after `BEGIN IMMEDIATE`: a transaction that has only been announced does not know yet what others have committed.
+  /// As the first thing after `BEGIN IMMEDIATE`: a transaction that has only been announced does not know yet what others have
+  /// committed.
   func read(_ db: Database) throws -> DatabaseState {
     guard let state = kept(db) else { return try DatabaseState(db) }
     #if DEBUG
@@ -25,8 +26,8 @@ package final class LastState: Sendable {
   ///
   /// - Parameters:
   ///   - state: `nil` if it is not known.
-  ///   - version: SQLite's, when the transaction had begun. It is one higher after the commit, unless something has read on this connection since, and may have found what others
-  ///     have committed after it.
+  ///   - version: SQLite's, when the transaction had begun. It is one higher after the commit, unless something has read on
+  ///     this connection since, and may have found what others have committed after it.
   func keep(_ state: DatabaseState?, begunAt version: UInt32?, _ db: Database) {
     let now = db.dataVersion
     kept.withLock { kept in

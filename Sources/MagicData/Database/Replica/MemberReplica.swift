@@ -62,14 +62,15 @@ package struct MemberReplica: Sendable, Equatable {
     return digests
   }
 
-  /// Of an id under which nobody writes, and so nobody acknowledges (K-8).
+  /// Expires an id under which nobody writes, so that nobody waits for its acknowledgement (K-8).
   package static func expire(_ replica: ReplicaID, _ db: Database) throws {
     var member = MemberReplica(replica)
     member.expired = 0
     try member.store(db)
   }
 
-  /// Of the own id, which is left: what was said to be held under it and has moved is not said any more (J-31). Whoever goes on under it says what he has.
+  /// Of the own id, which is left: what was said to be held under it and has moved is not said any more (J-31). Whoever goes on
+  /// under it says what he has.
   static func takeBack(_ replica: ReplicaID, _ db: Database) throws {
     guard var member = try all(db).first(where: { $0.replica == replica }), let said = member.acknowledged else { return }
     let (journal, last) = (JournalIndex(db), try JournalIndex(db).frontier()[replica])

@@ -1,6 +1,7 @@
 internal import GRDB
 
-/// The remotes that a database knows by name. They are this file's own: no entry of the journal speaks of them, and they never travel.
+/// The remotes that a database knows by name. They are this file's own: no entry of the journal speaks of them, and they never
+/// travel.
 package struct RemoteNames {
   private let db: Connection
 
@@ -53,7 +54,8 @@ package struct RemoteNames {
     return try delete.run() > 0
   }
 
-  /// By names. Those that were given with another address do not count: a former version may have given the name to this one, and a token is for the server it was given for.
+  /// By names. Those that were given with another address do not count: a former version may have given the name to this one,
+  /// and a token is for the server it was given for.
   private func options() throws -> [String: [String: String]] {
     guard try db.has(.remoteOptions) else { return [:] }
     var select = try SQL(db, Statements.selectRemoteOptions)

@@ -1,9 +1,10 @@
-internal import COpening
+internal import CPlatform
 internal import Foundation
 internal import MagicJournal
 
-/// What stands beside a database file: which file that is, and the token that is in it (J-30). The mark of a copy names another file, and in a backup that was
-/// put back is another token: so neither goes on under an id that is in use elsewhere, or that has gone farther.
+/// What stands beside a database file: which file that is, and the token that is in it (J-30). The mark of a copy names another
+/// file, and in a backup that was put back is another token: so neither goes on under an id that is in use elsewhere, or that
+/// has gone farther.
 struct ReplicaMark {
   /// The token in the database is one of them; there are several only while a transaction that changes it is on its way.
   let tokens: [Identifier]
@@ -52,8 +53,9 @@ struct ReplicaMark {
     FileIdentity(of: location.file).map { isOf($0, FileBirth(of: location.file), token, isMounted: c_may_be_mounted) } ?? false
   }
 
-  /// A device may have another number each time it is mounted. Then it tells when the file was made, and on which volume: a copy is made later, or elsewhere, but for a
-  /// volume's as a whole. Where something is mounted under the number of before, that may be the original.
+  /// A device may have another number each time it is mounted. Then it tells when the file was made, and on which volume: a
+  /// copy is made later, or elsewhere, but for a volume's as a whole. Where something is mounted under the number of before,
+  /// that may be the original.
   func isOf(
     _ found: FileIdentity, _ foundBirth: @autoclosure () -> FileBirth?, _ token: Identifier, isMounted: (UInt64) -> Bool
   ) -> Bool {
@@ -66,7 +68,8 @@ struct ReplicaMark {
     return !isMounted(file.device)
   }
 
-  /// Nothing is lost if it cannot be written, or is gone after a power failure: then the next opening takes a fresh id. So nobody waits for the disk.
+  /// Nothing is lost if it cannot be written, or is gone after a power failure: then the next opening takes a fresh id. So
+  /// nobody waits for the disk.
   ///
   /// - Returns: whether it was.
   @discardableResult
@@ -74,8 +77,9 @@ struct ReplicaMark {
     var database = stat()
     guard stat(location.file.path, &database) == 0 else { return false }
     let temporary = try? Data(text.utf8).withUnsafeBytes { bytes in
-      // Whoever may use the database has to read it, whatever the mask of who wrote it last: as SQLite does with its own files beside it.
-      let writer = try PieceWriter(beside: location.mark, permissions: database.st_mode & 0o777)
+      // Whoever may use the database has to read it, whatever the mask of who wrote it last: as SQLite does with its own files
+      // beside it.
+      let writer = try ChunkWriter(beside: location.mark, permissions: database.st_mode & 0o777)
       try writer.append(bytes)
       return try writer.finish(isDurable: false)
     }

@@ -1,6 +1,11 @@
 internal import GRDB
 package import MagicJournal
 
+/// The id that a database has left, and the one under which it goes on.
+package struct ReplicaChange: Sendable, Equatable {
+  package let former, fresh: ReplicaID
+}
+
 /// A replica id is one file's alone, and no address is given twice (L-12, H-7, H-8).
 extension Store {
   /// What an opening knows of the file's own id.
@@ -8,7 +13,7 @@ extension Store {
     private struct State {
       /// Whether this opening has put a token of its own into the file: nobody can have put another file in its place since.
       var isSure = false
-      var fresh: ReplicaID?
+      var change: ReplicaChange?
       /// What is to name a twin's file.
       var store: Identifier?
     }
@@ -23,10 +28,10 @@ extension Store {
       self.surroundings = surroundings
     }
 
-    func takeFresh() -> ReplicaID? {
+    func takeChange() -> ReplicaChange? {
       state.withLock { state in
-        defer { state.fresh = nil }
-        return state.fresh
+        defer { state.change = nil }
+        return state.change
       }
     }
 
@@ -36,7 +41,8 @@ extension Store {
       return try !Identity.isOwn(DatabaseState.token(db), location, ReplicaMark.beside(location))
     }
 
-    /// What names the file to the objects that are fetched from it: to those of a twin also before it has become a replica of its own.
+    /// What names the file to the objects that are fetched from it: to those of a twin also before it has become a replica of
+    /// its own.
     func store(_ db: Database) throws -> Identifier {
       guard try isTwin(db) else { return try DatabaseState(db).store }
       var chance = Chance(surroundings)
@@ -66,10 +72,11 @@ extension Store {
       guard let location, !state.withLock(\.isSure) else { return true }
       let (token, before) = (try DatabaseState.token(db), ReplicaMark.beside(location))
       let isTwin = !Identity.isOwn(token, location, before)
-      let fresh = isTwin ? try DatabaseState.becomeReplica(surroundings, store: state.withLock(\.store), db) : nil
+      let change = isTwin ? try DatabaseState.becomeReplica(surroundings, store: state.withLock(\.store), db) : nil
       var chance = Chance(surroundings)
       let next = Identifier.random(using: &chance)
-      // Until this is committed, the old one is in the file: also if it never is. A twin's is not its own, and it stays one until then.
+      // Until this is committed, the old one is in the file: also if it never is. A twin's is not its own, and it stays one
+      // until then.
       let marked = isTwin ? [next] : [token, next]
       let isMarked = ReplicaMark(marked, of: location)?.write(beside: location) ?? false
       // Where no mark can be written the one that is there stays right, and a twin is known by its file alone from here on.
@@ -89,7 +96,7 @@ extension Store {
         }
         state.withLock { $0.isSure = true }
       }
-      if let fresh { keep(fresh, db) }
+      if let change { keep(change, db) }
       return false
     }
 
@@ -100,15 +107,18 @@ extension Store {
 
     /// Closes ids, of which one may be the own one (J-33).
     func close(_ closings: [ReplicaID: UInt64], _ db: Database) throws {
-      if let fresh = try DatabaseState.close(closings, surroundings, db) { keep(fresh, db) }
+      if let change = try DatabaseState.close(closings, surroundings, db) { keep(change, db) }
     }
 
-    /// For who asks what became of the id. GRDB tells of the next transaction that it sees end, which is another one where a COMMIT failed or SQLite has rolled back by itself
-    /// (H-34): what was committed the database alone knows.
-    private func keep(_ fresh: ReplicaID, _ db: Database) {
+    /// For who asks what became of the id. GRDB tells of the next transaction that it sees end, which is another one where a
+    /// COMMIT failed or SQLite has rolled back by itself (H-34): what was committed the database alone knows.
+    private func keep(_ change: ReplicaChange, _ db: Database) {
       db.afterNextTransaction { [state] db in
-        guard (try? DatabaseState(db).replica) == fresh else { return }
-        state.withLock { $0.fresh = fresh }
+        guard (try? DatabaseState(db).replica) == change.fresh else { return }
+        state.withLock { state in
+          // Of one that nobody was told of nobody asks.
+          state.change = ReplicaChange(former: state.change?.former ?? change.former, fresh: change.fresh)
+        }
       }
     }
   }
@@ -126,18 +136,20 @@ extension Store {
     try identity.leave(from: sequence, withFloor: withFloor, db)
   }
 
-  /// Within a transaction: holds nothing of ids beyond a sequence of each any more, since two databases have written under them (J-33).
+  /// Within a transaction: holds nothing of ids beyond a sequence of each any more, since two databases have written under them
+  /// (J-33).
   package func close(_ closings: [ReplicaID: UInt64], _ db: Connection) throws {
     try identity.close(closings, db)
   }
 
-  /// Within a transaction: what is held of another replica beyond a sequence goes on under an id of its own (J-31), since it may not be what others have there.
+  /// Within a transaction: what is held of another replica beyond a sequence goes on under an id of its own (J-31), since it
+  /// may not be what others have there.
   package func moveAway(_ replica: ReplicaID, after last: UInt64, _ db: Connection) throws {
     _ = try DatabaseState.moveAway(replica, from: last + 1, db)
   }
 
   /// The id that this opening took in place of one that is in use elsewhere; told once.
-  package func takeFreshReplica() -> ReplicaID? { identity.takeFresh() }
+  package func takeReplicaChange() -> ReplicaChange? { identity.takeChange() }
 
   /// What is known of the file's id when it is opened. If somebody else is writing to a twin, the first write has to do it.
   static func assure(_ identity: Identity, _ file: DatabaseFile?, _ database: any DatabaseWriter) throws {

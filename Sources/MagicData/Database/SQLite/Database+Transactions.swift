@@ -4,8 +4,8 @@ internal import GRDBSQLite
 /// As GRDB's own, which compile their statements anew each time: a tenth of a short transaction.
 extension Database {
   func beginWriting() throws {
-    // GRDB asks SQLite itself whether a transaction is open; of its end it has to be told, for those who wait for that. What else it notes of a beginning (its date, and whether
-    // the app has suspended its databases) is not used here.
+    // GRDB asks SQLite itself whether a transaction is open; of its end it has to be told, for those who wait for that. What
+    // else it notes of a beginning (its date, and whether the app has suspended its databases) is not used here.
     let begin = try SQL(self, "BEGIN IMMEDIATE")
     try begin.run()
   }
@@ -16,8 +16,9 @@ extension Database {
     if isInsideTransaction { try cachedStatement(sql: "ROLLBACK").execute() }
   }
 
-  /// A number that is another one after each commit of this connection, one higher, and whenever it finds that somebody else has committed, which it does where it begins to read:
-  /// that of the file as it was then. Only whether two are equal means anything. `nil` if SQLite does not say.
+  /// A number that is another one after each commit of this connection, one higher, and whenever it finds that somebody else
+  /// has committed, which it does where it begins to read: that of the file as it was then. Only whether two are equal means
+  /// anything. `nil` if SQLite does not say.
   var dataVersion: UInt32? {
     var version: UInt32 = 0
     return sqlite3_file_control(sqliteConnection, "main", SQLITE_FCNTL_DATA_VERSION, &version) == SQLITE_OK ? version : nil
@@ -75,12 +76,14 @@ extension Database {
     }
   }
 
-  // Parts stand within each other: SQLite means the innermost of a name. Where a task was cancelled GRDB runs nothing but a whole rollback, and a part has to be undone alone then, too.
-  // What GRDB notes of savepoints is for observers of changes, and there are none.
+  // Parts stand within each other: SQLite means the innermost of a name. Where a task was cancelled GRDB runs nothing but a
+  // whole rollback, and a part has to be undone alone then, too. What GRDB notes of savepoints is for observers of changes, and
+  // there are none.
   func beginPart() throws { try SQL(self, "SAVEPOINT magic").run() }
   func endPart() throws { try SQL(self, "RELEASE magic").run() }
 
-  /// Undoes what was done since the part began, or, if that cannot be, the whole transaction: no half of a part is ever committed.
+  /// Undoes what was done since the part began, or, if that cannot be, the whole transaction: no half of a part is ever
+  /// committed.
   func undoPart() {
     // SQLite may have rolled everything back by itself.
     guard isInsideTransaction else { return }
@@ -97,7 +100,8 @@ extension Database {
   package func within<Result>(_ duration: Duration, _ body: (Database) throws -> Result) throws -> Result? {
     var limit = TimeLimit(end: .now + duration)
     return try withUnsafeMutablePointer(to: &limit) { limit in
-      // A thousand of SQLite's instructions, some for each row, mostly take some ten microseconds. One that reads a large value takes its time.
+      // A thousand of SQLite's instructions, some for each row, mostly take some ten microseconds. One that reads a large value
+      // takes its time.
       sqlite3_progress_handler(
         sqliteConnection, 1_000,
         { limit in limit?.assumingMemoryBound(to: TimeLimit.self).pointee.isOver() ?? false ? 1 : 0 }, limit)

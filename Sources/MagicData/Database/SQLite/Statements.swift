@@ -255,6 +255,14 @@ enum Statements {
   static let selectAcceptedTime = "SELECT milliseconds FROM magic_accepted"
   static let setAcceptedTime = "INSERT OR REPLACE INTO magic_accepted (id, milliseconds) VALUES (1, ?)"
 
+  static let createNames = """
+    CREATE TABLE IF NOT EXISTS magic_name (
+      replica BLOB PRIMARY KEY, time INTEGER NOT NULL, name TEXT NOT NULL
+    ) WITHOUT ROWID
+    """
+  static let selectNames = "SELECT replica, time, name FROM magic_name"
+  static let insertName = "INSERT OR REPLACE INTO magic_name (replica, time, name) VALUES (?, ?, ?)"
+
   /// Conditions with AND between them: halves within halves, since SQLite takes expressions of a depth of 1,000.
   static func all(_ conditions: [String]) -> String {
     guard conditions.count > mostInRow else { return conditions.joined(separator: " AND ") }

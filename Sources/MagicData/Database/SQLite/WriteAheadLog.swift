@@ -5,8 +5,9 @@ internal import GRDBSQLite
 
 /// What writers append to (SQLite's WAL), and what brings it into the database's file: a checkpoint.
 ///
-/// SQLite has the writer make them, within a commit, each thousand pages: twenty to forty milliseconds of waiting for the disk, which are half of what small
-/// transactions cost. Here they are made beside the writers, on connections of their own. The writer waits for one only where the WAL would go on growing.
+/// SQLite has the writer make them, within a commit, each thousand pages: twenty to forty milliseconds of waiting for the disk,
+/// which are half of what small transactions cost. Here they are made beside the writers, on connections of their own. The
+/// writer waits for one only where the WAL would go on growing.
 final class WriteAheadLog: Sendable {
   private struct State {
     /// Pages that the WAL held at the last commit, and at the beginning of the last checkpoint of it.
@@ -25,9 +26,11 @@ final class WriteAheadLog: Sendable {
 
   /// SQLite's own: so much is written to the WAL before it is brought into the file.
   static let step = 1_000
-  /// From so much on the writer waits: what is written while a checkpoint runs is left in the WAL, which begins anew only when it holds nothing more.
+  /// From so much on the writer waits: what is written while a checkpoint runs is left in the WAL, which begins anew only when
+  /// it holds nothing more.
   static let most = 8_000
-  /// To so much the WAL is cut when it begins anew: more pages than it mostly has, each with its header (https://www.sqlite.org/walformat.html, 2.2).
+  /// To so much the WAL is cut when it begins anew: more pages than it mostly has, each with its header
+  /// (https://www.sqlite.org/walformat.html, 2.2).
   static let keptBytes = headerBytes + (most + 2 * step) * pageBytes
 
   fileprivate static let headerBytes = 32
@@ -59,7 +62,8 @@ final class WriteAheadLog: Sendable {
   /// What the file grows by: more leaves the processor's cache until it is written over.
   private static let zeros = [UInt8](repeating: 0, count: 65_536)
 
-  /// Has the WAL's file long enough for the next commit, with zeros, which SQLite takes for nothing: to append a page costs a file system three times what it costs to write over one.
+  /// Has the WAL's file long enough for the next commit, with zeros, which SQLite takes for nothing: to append a page costs a
+  /// file system three times what it costs to write over one.
   ///
   /// Within a transaction that writes: nobody else appends meanwhile.
   func makeRoom(_ db: Database) {
@@ -118,8 +122,8 @@ final class WriteAheadLog: Sendable {
 
   /// Waits for the checkpoint that runs; there will be no other.
   ///
-  /// - Parameter empties: whether all is brought into the file before, and the WAL is short then. While others read from it or write to it, it stays: they take it in when
-  ///   they close, and nobody waits for them for long.
+  /// - Parameter empties: whether all is brought into the file before, and the WAL is short then. While others read from it or
+  ///   write to it, it stays: they take it in when they close, and nobody waits for them for long.
   /// - Returns: false if it should, and no checkpoint could be made.
   @discardableResult
   func end(empties: Bool) -> Bool {
@@ -132,8 +136,9 @@ final class WriteAheadLog: Sendable {
     }
   }
 
-  /// Whoever opens a file for the first time reads its WAL from the beginning, and takes nothing of it for granted. One of a single page is written in place of a long one,
-  /// by a commit that changes nothing but SQLite's own count of changes; without one the next opening would have to write.
+  /// Whoever opens a file for the first time reads its WAL from the beginning, and takes nothing of it for granted. One of a
+  /// single page is written in place of a long one, by a commit that changes nothing but SQLite's own count of changes; without
+  /// one the next opening would have to write.
   ///
   /// - Returns: whether there is such a commit.
   private func shorten() -> Bool {
@@ -145,8 +150,9 @@ final class WriteAheadLog: Sendable {
     return status == SQLITE_OK
   }
 
-  /// Leaves nothing in the WAL that SQLite would read, unless somebody has the file open still: of a backup that is put in the file's place it would make a mixture of both. As much
-  /// stays as a WAL begins with, in zeros, which SQLite takes for nothing: without that the next opening would have to write.
+  /// Leaves nothing in the WAL that SQLite would read, unless somebody has the file open still: of a backup that is put in the
+  /// file's place it would make a mixture of both. As much stays as a WAL begins with, in zeros, which SQLite takes for
+  /// nothing: without that the next opening would have to write.
   func clear() {
     let location = file.location
     guard let identity = file.identity else { return }
@@ -155,7 +161,7 @@ final class WriteAheadLog: Sendable {
       if round > 0 { usleep(.random(in: 500..<4_000)) }
       _ = WriteAheadLog.opened(location.file, identity, alone: true) { connection in
         guard sqlite3_wal_checkpoint_v2(connection, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil) == SQLITE_OK,
-          FileIdentity(of: location.file) == identity
+          FileIdentity(path: location.file.path) == identity
         else { return }
         // By its name another file's might be found meanwhile.
         if let (log, methods) = Store.file(SQLITE_FCNTL_JOURNAL_POINTER, of: connection) {
@@ -167,15 +173,16 @@ final class WriteAheadLog: Sendable {
 
   // MARK: Checkpoints
 
-  /// - Parameter isWhole: nobody writes meanwhile, so that nothing is left in the WAL; if that cannot be had shortly, as much as there is.
+  /// - Parameter isWhole: nobody writes meanwhile, so that nothing is left in the WAL; if that cannot be had shortly, as much
+  ///   as there is.
   /// - Returns: whether all is in the file; `nil` if no checkpoint could be made. Somebody else's counts.
   @discardableResult
   private func checkpoint(isWhole: Bool) -> Bool? {
     defer { state.withLock { $0.isRunning = false } }
     var (pages, copied): (Int32, Int32) = (-1, -1)
     var status = SQLITE_CANTOPEN
-    // Of a file that is elsewhere by now the WAL cannot be found by its name.
-    if let identity = file.identity {
+    // Of a file that is elsewhere by now, or whose WAL is, that cannot be found by its name.
+    if let identity = file.identity, file.isInPlace {
       for excludes in isWhole ? [true, false] : [false] {
         let found = WriteAheadLog.held(file.location.file, identity, excludesWriters: excludes) { [state] connection in
           var status = SQLITE_BUSY
@@ -200,9 +207,10 @@ final class WriteAheadLog: Sendable {
 
   /// Does something on a connection while the WAL cannot begin anew.
   ///
-  /// Up to version 3.51.2 SQLite takes pages of a new WAL for those of the old one if a writer begins it while a checkpoint begins (https://www.sqlite.org/wal.html, The WAL-Reset Bug):
-  /// commits are lost, and the file is damaged. Another connection reads meanwhile: from the WAL, and then no writer can begin it anew; or, if all of that is in
-  /// the file, from the file alone, and then no checkpoint can write to it.
+  /// Up to version 3.51.2 SQLite takes pages of a new WAL for those of the old one if a writer begins it while a checkpoint
+  /// begins (https://www.sqlite.org/wal.html, The WAL-Reset Bug): commits are lost, and the file is damaged. Another connection
+  /// reads meanwhile: from the WAL, and then no writer can begin it anew; or, if all of that is in the file, from the file
+  /// alone, and then no checkpoint can write to it.
   ///
   /// - Parameters:
   ///   - identity: of the file that is meant.
@@ -227,7 +235,8 @@ final class WriteAheadLog: Sendable {
   ) -> Result? {
     var connection: OpaquePointer?
     defer { sqlite3_close(connection) }
-    guard FileIdentity(of: file) == identity,
+    // SQLite would go after a link that was left there, to another WAL.
+    guard FileIdentity(path: file.path) == identity,
       sqlite3_open_v2(file.path, &connection, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nil) == SQLITE_OK, let connection
     else { return nil }
     sqlite3_busy_timeout(connection, alone ? 0 : 100)
@@ -240,7 +249,8 @@ final class WriteAheadLog: Sendable {
       guard sqlite3_exec(connection, mode, nil, nil, nil) == SQLITE_OK else { return nil }
     }
     // A connection that has read nothing does not know of the WAL, which is another file: both are the one's that is meant.
-    guard sqlite3_exec(connection, "PRAGMA schema_version", nil, nil, nil) == SQLITE_OK, FileIdentity(of: file) == identity
+    guard sqlite3_exec(connection, "PRAGMA schema_version", nil, nil, nil) == SQLITE_OK,
+      FileIdentity(path: file.path) == identity
     else { return nil }
     return body(connection)
   }

@@ -23,8 +23,8 @@ final class MappedType: Sendable {
   let disordered = Locked<Set<String>>([])
   /// Where the birth is in their rows, of a type that has such.
   let birth: Int32?
-  /// Where the last entry is in the row that is found by its key. The rows of other fetches are without: who saves an object looks it up then, which takes less than to
-  /// read it of all.
+  /// Where the last entry is in the row that is found by its key. The rows of other fetches are without: who saves an object
+  /// looks it up then, which takes less than to read it of all.
   let last: Int32
   let hasNumbers: Bool
   /// By property that was stored in other kinds before: where those are in the row.
@@ -44,7 +44,7 @@ final class MappedType: Sendable {
   /// By property how far the journal was when the database had no values of its former kinds.
   let withoutFormer = Locked<[Int: JournalPosition]>([:])
   /// Of reading all objects.
-  let pace = Pace()
+  let pace = SlowReadFlag()
   /// Whether all indexes are there; where nothing can be written, those that are missing are done without.
   let hasIndexes: Bool
 

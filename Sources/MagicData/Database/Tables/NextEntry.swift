@@ -1,8 +1,8 @@
 internal import GRDB
 internal import GRDBSQLite
 
-/// Where the next entry of an object goes, for the statement that writes the object's row: to ask the row for its last entry beforehand took a tenth of a short
-/// transaction.
+/// Where the next entry of an object goes, for the statement that writes the object's row: to ask the row for its last entry
+/// beforehand took a tenth of a short transaction.
 ///
 /// A row is told of it by `magic_last = magic_follow(magic_last, ?)`, a function of each of our connections.
 struct NextEntry {
@@ -12,7 +12,8 @@ struct NextEntry {
   /// Of the row that was written.
   private(set) var last: EntryPlace?
 
-  /// - Parameter own: the first entry of a transaction that keeps one entry of each object: an object that has one stays with it.
+  /// - Parameter own: the first entry of a transaction that keeps one entry of each object: an object that has one stays with
+  ///   it.
   init(at place: EntryPlace, own: EntryPlace?) {
     self.place = place
     self.own = own

@@ -54,11 +54,11 @@ package struct ObjectTable {
   private func checkName(ofRow zIndex: Int64) throws { _ = try key(ofRow: zIndex) }
 
   /// The objects that have the next rows behind a z index.
-  package func neighbours(behind zIndex: Int64, atMost count: Int) throws -> Neighbours {
+  package func neighbours(behind zIndex: Int64, atMost count: Int) throws -> RowReadAhead {
     var select = try SQL(db, type.selectKeysAfter)
     try select.bind(zIndex)
     try select.bind(count)
-    var neighbours = Neighbours(atMost: count)
+    var neighbours = RowReadAhead(atMost: count)
     while try !neighbours.isFull && select.step() {
       let place = ObjectPlace(zIndex: select.integer(0), last: select.place(2))
       select.withBytes(1) { neighbours.append($0, isText: $1, place) }
@@ -66,7 +66,8 @@ package struct ObjectTable {
     return neighbours
   }
 
-  /// For a new object: no object here ever had it (J-17). SQLite would count on from the highest row, and give out anew what a removed object has.
+  /// For a new object: no object here ever had it (J-17). SQLite would count on from the highest row, and give out anew what a
+  /// removed object has.
   package func nextZIndex() throws -> Int64 {
     var select = try SQL(db, type.selectHighestZIndex)
     try select.bind(type.id)

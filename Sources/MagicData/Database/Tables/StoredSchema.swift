@@ -51,7 +51,8 @@ package struct StoredSchema: Sendable {
     return fields.count == type.fields.count ? (stored, fields) : nil
   }
 
-  /// Another property's values are no primary values: a model that takes it for its primary one, and does not say under which name it goes on, is an error.
+  /// Another property's values are no primary values: a model that takes it for its primary one, and does not say under which
+  /// name it goes on, is an error.
   func checkPrimary(_ layout: Layout, _ db: Database) throws {
     guard let stored = ids[layout.schema.identity].map({ types[$0] }), let primary = layout.schema.primary?.name,
       let former = stored.schema.primary?.name, former != primary,
@@ -67,8 +68,8 @@ package struct StoredSchema: Sendable {
       """)
   }
 
-  /// What a model asks for that the stored objects cannot give, and that no migration declares, is an error before anything is changed: a
-  /// property of another kind than its name is stored in, and one that is new and would hide them all.
+  /// What a model asks for that the stored objects cannot give, and that no migration declares, is an error before anything is
+  /// changed: a property of another kind than its name is stored in, and one that is new and would hide them all.
   func checkTakenOver(_ layout: Layout, _ db: Database) throws {
     guard let stored = ids[layout.schema.identity].map({ types[$0] }) else { return }
     for property in layout.properties where property.role != .primary && stored.schema.index(of: property.field) == nil {
@@ -94,7 +95,8 @@ package struct StoredSchema: Sendable {
     }
   }
 
-  /// Adds what is not known yet, with its tables and columns. Returns, for each type of `schema`, its id here and its fields' ids.
+  /// Adds what is not known yet, with its tables and columns. Returns, for each type of `schema`, its id here and its fields'
+  /// ids.
   package mutating func learn(_ schema: Schema, _ db: Database) throws -> [LearntType] {
     let known = schema.types.compactMap(find)
     if known.count == schema.types.count { return known.map { LearntType(id: $0.id, fields: $1) } }
@@ -170,8 +172,8 @@ package struct StoredSchema: Sendable {
 
   /// Makes tables, columns and what belongs to them.
   ///
-  /// With each statement that changes a table SQLite reads the whole schema again: a new one is made with all its columns at once. To look for a name it reads all of
-  /// them.
+  /// With each statement that changes a table SQLite reads the whole schema again: a new one is made with all its columns at
+  /// once. To look for a name it reads all of them.
   private func make(_ new: ArraySlice<StoredType>, _ added: [(type: Int, fields: Range<Int>)], _ db: Database) throws {
     for type in new { try db.execute(sql: type.createTable()) }
     for (type, fields) in added {

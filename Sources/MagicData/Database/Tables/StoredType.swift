@@ -5,8 +5,8 @@ package final class StoredType: Sendable {
   package let id: Int
   package let schema: TypeSchema
   package let table: String
-  /// The column that names an object: its primary value, or its birth. Where the primary value is a number, the birth of one that is
-  /// named so stands in `magic_birth`, beside the number that it has.
+  /// The column that names an object: its primary value, or its birth. Where the primary value is a number, the birth of one
+  /// that is named so stands in `magic_birth`, beside the number that it has.
   package let keyColumn: String
   /// By field id: a column, or a table of links.
   package let columns: [String]
@@ -19,7 +19,7 @@ package final class StoredType: Sendable {
   let assets: [Int]
 
   let quotedColumns: [String]
-  private let texts: StatementTexts
+  private let texts: StatementCache
   let quotedTable: String
   let quotedKey: String
 
@@ -37,7 +37,7 @@ package final class StoredType: Sendable {
       schema.primary.map { StoredType.reserved.contains($0.name.text.lowercased()) ? "\($0.name)~2" : $0.name.text }
       ?? "magic_birth"
     quotedTable = Statements.quoted(table)
-    texts = StatementTexts(of: table)
+    texts = StatementCache(of: table)
     quotedKey = Statements.quoted(keyColumn)
   }
 
@@ -118,7 +118,8 @@ package final class StoredType: Sendable {
     return ["CREATE INDEX \(index) ON \(quotedTable) (\(column)) WHERE \(column) IS NOT NULL"]
   }
 
-  /// Whoever names an asset is found by a look-up, and a name that a row lets go of, on whatever way, is noted in the same transaction.
+  /// Whoever names an asset is found by a look-up, and a name that a row lets go of, on whatever way, is noted in the same
+  /// transaction.
   private func watchAsset(
     _ column: String, _ name: String, _ free: (String) throws -> String
   ) rethrows -> [String] {
@@ -299,7 +300,8 @@ package final class StoredType: Sendable {
       .joined(separator: ", ")
   }
 
-  /// z index, primary value or birth, and `fields`; with numbers, then the birth. Of the one with a key, at last, its last entry.
+  /// z index, primary value or birth, and `fields`; with numbers, then the birth. Of the one with a key, at last, its last
+  /// entry.
   func select(_ fields: [Int], by condition: Condition = .nothing) -> String {
     texts[.select(fields, condition)] {
       "SELECT \(columns(fields))\(condition == .key ? ", magic_last" : "") FROM \(quotedTable)\(condition.sql(quotedKey)) ORDER BY z_index"
@@ -314,7 +316,8 @@ package final class StoredType: Sendable {
     }
   }
 
-  /// The same, without the z indexes, of all rows between two of them and by rising ones, for who counts them (`ParallelRange`).
+  /// The same, without the z indexes, of all rows between two of them and by rising ones, for who counts them
+  /// (`ParallelRange`).
   ///
   /// - Parameter hasBirths: `false` if births are not to be read: then there are no rows once any object has one.
   func takeRange(_ fields: [Int], hasBirths: Bool) -> String? {
@@ -335,7 +338,8 @@ package final class StoredType: Sendable {
     (schema.hasNumbers ? ["\(prefix)\(quotedKey) IS NOT NULL"] : []) + required.map { isThere($0, in: prefix) }
   }
 
-  /// The same of a query's table under some name in quotes, followed by AND; the plus keeps SQLite from looking for what is not null in an index.
+  /// The same of a query's table under some name in quotes, followed by AND; the plus keeps SQLite from looking for what is not
+  /// null in an index.
   func shownFirst(_ required: [[Int]], as name: String) -> String {
     let shown = shown(required, in: "+\(name).")
     return shown.isEmpty ? "" : Statements.all(shown) + " AND "

@@ -2,8 +2,8 @@ import GRDB
 
 /// Names that are in use.
 ///
-/// SQLite tells names apart by their bytes, but for ASCII's capitals, and whoever keeps prepared statements by their text tells these apart as Swift does, which has `é` and
-/// `e` with an accent for the same.
+/// SQLite tells names apart by their bytes, but for ASCII's capitals, and whoever keeps prepared statements by their text tells
+/// these apart as Swift does, which has `é` and `e` with an accent for the same.
 struct TakenNames {
   private var names: Set<String>
 

@@ -1,5 +1,5 @@
-/// Objects that one statement reads: a statement for each would cost more than what it reads, and a list of them more than all that stands
-/// between the first and the last, where that is hardly more.
+/// Objects that one statement reads: a statement for each would cost more than what it reads, and a list of them more than all
+/// that stands between the first and the last, where that is hardly more.
 struct ZIndexBatch {
   /// Rising.
   private let zIndexes: ArraySlice<Int64>

@@ -6,7 +6,7 @@ internal import MagicJournal
 final class CheckpointCursor: TransactionCursor {
   private let file: CheckpointFile
   private let window: JournalWindow
-  private let troubles: Troubles
+  private let troubles: ReadProblems
   private var reader: CheckpointReader
   private var part: (transactions: [Transaction], schema: SourceSchema)?
   private var index = 0
@@ -14,7 +14,7 @@ final class CheckpointCursor: TransactionCursor {
   private var isBegun = false
 
   /// - Parameter staysOpen: see `CheckpointReader`.
-  init(_ file: CheckpointFile, _ window: JournalWindow, _ troubles: Troubles, staysOpen: Bool) {
+  init(_ file: CheckpointFile, _ window: JournalWindow, _ troubles: ReadProblems, staysOpen: Bool) {
     (self.file, self.window, self.troubles) = (file, window, troubles)
     reader = CheckpointReader(file, staysOpen: staysOpen)
   }

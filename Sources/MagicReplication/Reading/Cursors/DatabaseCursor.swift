@@ -9,7 +9,7 @@ final class DatabaseCursor: TransactionCursor {
   private let last: UInt64
   private let until: Stamp?
   private let path: String
-  private let troubles: Troubles
+  private let troubles: ReadProblems
   private var sequence: UInt64
   private var batch: [Transaction] = []
   private var index = 0
@@ -24,7 +24,7 @@ final class DatabaseCursor: TransactionCursor {
 
   init(
     _ journal: JournalReader, _ schema: SourceSchema, _ replica: ReplicaID, after floor: UInt64, through last: UInt64,
-    _ window: JournalWindow, _ path: String, _ troubles: Troubles
+    _ window: JournalWindow, _ path: String, _ troubles: ReadProblems
   ) throws {
     (self.journal, self.schema, self.replica, self.last) = (journal, schema, replica, last)
     (until, self.path, self.troubles) = (window.until, path, troubles)

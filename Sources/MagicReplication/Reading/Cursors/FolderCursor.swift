@@ -2,14 +2,14 @@ internal import Foundation
 internal import MagicData
 internal import MagicJournal
 
-/// One replica's transactions in a folder, from whichever of its files has them. Of a folder that was read before, those that were not told then: in holes, and
-/// beyond the last one.
+/// One replica's transactions in a folder, from whichever of its files has them. Of a folder that was read before, those that
+/// were not told then: in holes, and beyond the last one.
 final class FolderCursor: TransactionCursor {
-  private let looks: FolderLooks
+  private let looks: SharedListing
   private var listing: FolderListing
   private let replica: ReplicaID
   private let window: JournalWindow
-  private let troubles: Troubles
+  private let troubles: ReadProblems
   /// The last one that was told before, and its name.
   private let told: (sequence: UInt64, name: TransactionName?)
   /// The last one that a file had when the folder was listed.
@@ -19,11 +19,11 @@ final class FolderCursor: TransactionCursor {
   /// Of the transaction there, as far as it is known: what a file goes on from is compared with it (J-33).
   private var name: TransactionName?
   /// What was not told before and is beyond `held`, or goes on there, up to the last one that was.
-  private var untold: ArraySlice<Told.Hole>
+  private var untold: ArraySlice<ReadProgress.Hole>
   private var open: (file: FolderListing.File, reader: SegmentReader, schema: SourceSchema)?
   private var holes: [ClosedRange<UInt64>] = []
   /// These, and what else is not told and may be later, rising.
-  private var lacking: [Told.Hole] = []
+  private var lacking: [ReadProgress.Hole] = []
   /// Files that were gone when they were read, and how many since one could be read.
   private var vanished: [SegmentFileName] = []
   private var vanishedInARow = 0
@@ -35,8 +35,8 @@ final class FolderCursor: TransactionCursor {
   private static let mostVanished = 8
 
   init(
-    _ looks: FolderLooks, _ replica: ReplicaID, after floor: NamedFrontier.End?, _ window: JournalWindow,
-    _ troubles: Troubles
+    _ looks: SharedListing, _ replica: ReplicaID, after floor: NamedFrontier.End?, _ window: JournalWindow,
+    _ troubles: ReadProblems
   ) {
     (self.looks, self.replica, self.window, self.troubles) = (looks, replica, window, troubles)
     let listing = looks.listing
@@ -49,11 +49,11 @@ final class FolderCursor: TransactionCursor {
     let known = (window.told.holes[replica] ?? []).filter { $0.sequences.lowerBound <= limit }
     untold = ArraySlice(
       known.map { hole in
-        Told.Hole(sequences: hole.sequences.lowerBound...min(hole.sequences.upperBound, limit), before: hole.before)
+        ReadProgress.Hole(sequences: hole.sequences.lowerBound...min(hole.sequences.upperBound, limit), before: hole.before)
       })
     // What lies at and below the floor was given up. What of it was not told comes once the files lead there again, and nothing
     // has to stand for it.
-    if held > 0 { lacking.append(Told.Hole(sequences: 1...held, before: nil)) }
+    if held > 0 { lacking.append(ReadProgress.Hole(sequences: 1...held, before: nil)) }
     if let count = window.last, UInt64(count) < last { pass(to: last - UInt64(count)) }
   }
 
@@ -137,7 +137,7 @@ final class FolderCursor: TransactionCursor {
 
   /// Over what cannot be told as things are.
   private func leave(_ sequences: ClosedRange<UInt64>) {
-    lacking.append(Told.Hole(sequences: sequences, before: name))
+    lacking.append(ReadProgress.Hole(sequences: sequences, before: name))
     (held, name) = (sequences.upperBound, nil)
   }
 
@@ -232,7 +232,7 @@ final class FolderCursor: TransactionCursor {
   /// For who goes on from here.
   private func sayLacking() {
     // Of a file at the end that was counted on.
-    if held < last { lacking.append(Told.Hole(sequences: held + 1...last, before: name)) }
+    if held < last { lacking.append(ReadProgress.Hole(sequences: held + 1...last, before: name)) }
     troubles.lack(lacking, of: replica)
     let unread = listing.rejected.map(\.name).filter { $0.replica == replica } + vanished
     for name in unread where name.last > held || lacks(name.first...name.last) { troubles.awaits(listing.url(of: name)) }

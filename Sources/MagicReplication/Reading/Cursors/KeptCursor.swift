@@ -7,13 +7,13 @@ final class KeptCursor: TransactionCursor {
   private let schema: SourceSchema
   private let window: JournalWindow
   private let path: String
-  private let troubles: Troubles
+  private let troubles: ReadProblems
   private let kept: [JournalReader.KeptTransaction]
   private var index = 0
   private var (isWhole, isOver) = (true, false)
 
   init(
-    _ journal: JournalReader, _ schema: SourceSchema, _ window: JournalWindow, _ path: String, _ troubles: Troubles
+    _ journal: JournalReader, _ schema: SourceSchema, _ window: JournalWindow, _ path: String, _ troubles: ReadProblems
   ) throws {
     (self.journal, self.schema, self.window, self.path, self.troubles) = (journal, schema, window, path, troubles)
     kept = try journal.keptTransactions()

@@ -7,13 +7,13 @@ final class SegmentCursor: TransactionCursor {
   private let schema: SourceSchema
   private let window: JournalWindow
   private let path: String
-  private let troubles: Troubles
+  private let troubles: ReadProblems
   /// What is known already.
   private let held: UInt64
   private var isOver = false
 
   /// `nil` for a file that tells nothing.
-  init?(_ bytes: [UInt8], _ window: JournalWindow, _ path: String, _ troubles: Troubles) {
+  init?(_ bytes: [UInt8], _ window: JournalWindow, _ path: String, _ troubles: ReadProblems) {
     (self.window, self.path, self.troubles) = (window, path, troubles)
     do throws(JournalError) {
       reader = try SegmentReader(bytes)

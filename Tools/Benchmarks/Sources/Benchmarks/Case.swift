@@ -1,6 +1,7 @@
 import Foundation
 
-/// One thing that is measured, done by several sides on the same rows. The first side is ours; the others are what it is compared with.
+/// One thing that is measured, done by several sides on the same rows. The first side is ours; the others are what it is
+/// compared with.
 struct Case {
   enum Unit: String, Codable {
     /// The time that a side's work takes.

@@ -1,7 +1,7 @@
 import Foundation
 
-/// Runs cases: all sides in turn, round by round, another one first each time. A round before the first one is not counted, as it finds
-/// caches cold that later ones find warm.
+/// Runs cases: all sides in turn, round by round, another one first each time. A round before the first one is not counted, as
+/// it finds caches cold that later ones find warm.
 struct Runner {
   let workspace: Workspace
   let rounds: Int
@@ -32,7 +32,8 @@ struct Runner {
     return ((ContinuousClock.now - start) / .seconds(1), result)
   }
 
-  /// What one side takes of memory: before its work, and at most while it ran. Of a process of its own, as a heap keeps what it once had.
+  /// What one side takes of memory: before its work, and at most while it ran. Of a process of its own, as a heap keeps what it
+  /// once had.
   func memory(of given: Case, side name: String) async throws -> Memory.Use? {
     guard let side = try await given.sides(workspace).first(where: { $0.name == name }) else { return nil }
     let folder = try workspace.newFolder()

@@ -24,7 +24,8 @@ struct Workspace {
 extension URL {
   func file(_ name: String) -> URL { appendingPathComponent(name) }
 
-  /// A copy of something of this folder in another one. It is on the disk, so that nobody's first checkpoint has to bring it there.
+  /// A copy of something of this folder in another one. It is on the disk, so that nobody's first checkpoint has to bring it
+  /// there.
   func copy(_ name: String, to other: URL) throws -> URL {
     let copy = other.file(name)
     try FileManager.default.copyItem(at: file(name), to: copy)

@@ -1,7 +1,8 @@
 import Foundation
 import GRDB
 
-/// The same table through GRDB, as its users write it: a record that the compiler makes codable, and one that is written by hand.
+/// The same table through GRDB, as its users write it: a record that the compiler makes codable, and one that is written by
+/// hand.
 protocol GRDBSpecimen: FetchableRecord, PersistableRecord, Sendable {
   init(_ row: SpecimenRow)
   var id: String { get }

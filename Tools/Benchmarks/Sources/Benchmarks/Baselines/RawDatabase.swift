@@ -1,7 +1,8 @@
 import Foundation
 import GRDBSQLite
 
-/// What SQLite itself takes: its own calls, statements that are kept, the pragmas that MagicData's connections have, and no journal.
+/// What SQLite itself takes: its own calls, statements that are kept, the pragmas that MagicData's connections have, and no
+/// journal.
 final class RawDatabase {
   let handle: OpaquePointer?
 

@@ -2,8 +2,8 @@ import Foundation
 import MagicData
 import MagicReplication
 
-/// Push and pull through a folder, against SQLite's session extension: a changeset, packed, put into a file, unpacked and applied. It keeps no
-/// history, has no clock and merges nothing.
+/// Push and pull through a folder, against SQLite's session extension: a changeset, packed, put into a file, unpacked and
+/// applied. It keeps no history, has no clock and merges nothing.
 extension Case {
   static func exchange(_ sizes: Sizes) -> [Case] {
     sizes.steps.flatMap { size in

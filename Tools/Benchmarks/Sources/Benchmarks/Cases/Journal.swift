@@ -1,8 +1,8 @@
 import Foundation
 import MagicData
 
-/// What the journal itself costs: rows written by SQLite's own calls as MagicData writes them, with the journal's rows and without. (MagicData has no
-/// switch for it, and gets none.)
+/// What the journal itself costs: rows written by SQLite's own calls as MagicData writes them, with the journal's rows and
+/// without. (MagicData has no switch for it, and gets none.)
 extension Case {
   static func journals(_ sizes: Sizes) -> [Case] {
     [

@@ -38,7 +38,8 @@ extension Case {
     return bytes
   }
 
-  /// Reads files on a thread and writes what is in them to one end; takes it from the other. The headers count not, as they are no data on the wire.
+  /// Reads files on a thread and writes what is in them to one end; takes it from the other. The headers count not, as they are
+  /// no data on the wire.
   private static func copy(_ folder: URL, _ sender: WireSocket, _ receiver: WireSocket) throws -> Int {
     let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
     Thread.detachNewThread {

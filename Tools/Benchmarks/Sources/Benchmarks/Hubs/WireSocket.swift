@@ -1,6 +1,7 @@
 import Foundation
 
-/// A tcp connection to this machine, whose calls wait. It knows as much of the wire as it takes to come in and to take bytes (Protocol/wire.md).
+/// A tcp connection to this machine, whose calls wait. It knows as much of the wire as it takes to come in and to take bytes
+/// (Protocol/wire.md).
 final class WireSocket: Sendable {
   let descriptor: Int32
 

@@ -29,8 +29,8 @@ extension Workspace {
     }
   }
 
-  /// A folder that holds `database` and `remote` with a journal of ten entries of each object: it was inserted, and updated nine times. Two replicas wrote them, 1,000 a
-  /// transaction, in turn.
+  /// A folder that holds `database` and `remote` with a journal of ten entries of each object: it was inserted, and updated
+  /// nine times. Two replicas wrote them, 1,000 a transaction, in turn.
   func journal(_ entries: Int) async throws -> URL {
     try await fixture("journal-\(entries)") { folder in
       let remote = FolderRemote(folder.file("remote"))
@@ -66,8 +66,8 @@ extension Workspace {
     try await magic.close()
   }
 
-  /// A folder that holds what SQLite's session extension makes of the same: `inserts` and `updates`, packed changesets, and `raw`, a
-  /// database with the rows.
+  /// A folder that holds what SQLite's session extension makes of the same: `inserts` and `updates`, packed changesets, and
+  /// `raw`, a database with the rows.
   func changesets(_ size: Int) async throws -> URL {
     try await fixture("changesets-\(size)") { folder in
       let inserted = RawRecording(folder.file("raw"), insertsOf: size)

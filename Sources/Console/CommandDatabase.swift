@@ -148,6 +148,14 @@ package struct CommandDatabase: Sendable {
         let result = try await body(magic)
         try await magic.close()
         return result
+      } catch let error as MagicDataError where error.cause is DisplacedDatabase {
+        do {
+          try await magic.close()
+        } catch let left as MagicDataError {
+          // Where the last commits are.
+          throw MagicDataError(error.code, "\(error.message). \(left.message)", cause: error.cause)
+        }
+        throw error
       } catch {
         try? await magic.close()
         throw error

@@ -442,6 +442,60 @@ import Testing
     try await expectSound(folder[name], 1)
   }
 
+  /// J-34: who has nothing in a log that was removed takes nothing away that another program has committed since.
+  @Test func aLogThatAnotherProgramHasBegunStays() async throws {
+    let made = try await MagicData(path: location.file)
+    try await made.update(Cat("Tom", 4))
+    try await made.close()
+    let magic = try await MagicData(path: location.file)
+    #expect(try await magic.object(of: Cat.self).count == 1)
+    for suffix in ["-wal", "-shm"] { try FileManager.default.removeItem(atPath: location.file.path + suffix) }
+    let script = """
+      import os, sqlite3, sys
+      database = sqlite3.connect(sys.argv[1], isolation_level=None)
+      database.execute("CREATE TABLE others (x)")
+      database.execute("INSERT INTO others VALUES (1), (2)")
+      os.write(1, b".")
+      sys.stdin.read()
+      os._exit(0)
+      """
+    let (input, output) = (Pipe(), Pipe())
+    let process = try Tool.python.start(["-c", script, location.file.path], input: input, output: output)
+    #expect(output.fileHandleForReading.availableData == Data(".".utf8))
+    try await magic.close()
+    try input.fileHandleForWriting.close()
+    process.waitUntilExit()
+    let opened = try await MagicData(path: location.file)
+    #expect(try await opened.store.read { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM others") } == 2)
+    #expect(try await opened.object(of: Cat.self).count == 1)
+    try await opened.close()
+  }
+
+  /// J-34: a database that has no log may be read by others meanwhile, as `VACUUM INTO` and `PRAGMA journal_mode` leave one.
+  @Test func aDatabaseWithoutALogIsNoStrangersOne() async throws {
+    let made = try await MagicData(path: location.file)
+    try await made.update(Cat("Tom", 4))
+    try await made.close()
+    let copy = folder["copy.sqlite"]
+    let script = """
+      import os, sqlite3, sys, time
+      sqlite3.connect(sys.argv[1]).execute("VACUUM INTO ?", (sys.argv[2],))
+      database = sqlite3.connect(sys.argv[2], isolation_level=None)
+      database.execute("BEGIN")
+      database.execute("SELECT count(*) FROM sqlite_master").fetchall()
+      os.write(1, b".")
+      time.sleep(4)
+      """
+    let output = Pipe()
+    let process = try Tool.python.start(["-c", script, location.file.path, copy.path], output: output)
+    #expect(output.fileHandleForReading.availableData == Data(".".utf8))
+    // SQLite waits for him, as for every other reader of such a file.
+    let magic = try await MagicData(path: copy)
+    #expect(try await magic.object(of: Cat.self).count == 1)
+    try await magic.close()
+    process.waitUntilExit()
+  }
+
   /// J-34: what another log's locks keep somebody from seeing is not written under his hands.
   @Test func theLogOfAMovedDatabaseThatIsOpenElsewhereStays() async throws {
     try await MagicData(path: location.file).close()

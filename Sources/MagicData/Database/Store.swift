@@ -201,20 +201,28 @@ package final class Store: Sendable {
 
   /// The same of a file that has not its name any more, or whose log has not. Somebody may have opened it with another log,
   /// whose locks are elsewhere than this one's: so nobody else may have it open, nor open it meanwhile, by SQLite's lock on the
-  /// file itself. But beside another file that has the name by now nothing may stay: it would be taken for that one's.
+  /// file itself. But beside another file that has the name by now nothing may stay: it would be taken for that one's. Where all of the log is in
+  /// the file already nothing is done, and a log that another program has begun meanwhile stays.
   ///
   /// - Throws: `busy` if nobody else finds what stays in the log.
   private func bringIn(displaced file: DatabaseFile) throws {
     guard let log else { return }
+    let mustClear = file.isReplaced && file.hasLog
+    let isInFile = try database.unsafeReentrantWrite { db in
+      guard WriteAheadLog.isInFile(db) else { return false }
+      // The last connection that closes deletes the log by its name.
+      if file.hasOthersLog { Store.keepLog(db) }
+      return true
+    }
+    guard mustClear || !isInFile else { return }
     // Each has a lock on it until it is closed.
     (database as? DatabasePool)?.invalidateReadOnlyConnections()
-    let isReplaced = file.isReplaced
     func bring() throws {
       try database.unsafeReentrantWrite { db in
         guard let (handle, methods) = Store.file(SQLITE_FCNTL_FILE_POINTER, of: db.sqliteConnection) else { return }
         let isAlone = methods.xLock(handle, SQLITE_LOCK_EXCLUSIVE) == SQLITE_OK
         defer { _ = methods.xUnlock(handle, SQLITE_LOCK_SHARED) }
-        guard isAlone || isReplaced else { throw DatabaseError(resultCode: .SQLITE_BUSY) }
+        guard isAlone || mustClear else { throw DatabaseError(resultCode: .SQLITE_BUSY) }
         try Store.waiting(0.1, db.sqliteConnection) { try log.checkpoint(.truncate, onWriter: db) }
       }
     }

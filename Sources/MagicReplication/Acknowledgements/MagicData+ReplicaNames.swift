@@ -10,7 +10,7 @@ extension MagicData {
   /// restored backup does, has no name: it stays with the former id.
   ///
   /// - Parameters:
-  ///   - name: 1 to 64 Unicode scalars, with no space at its ends, no control characters and none that turn the direction of
+  ///   - name: 1 to 64 Unicode scalars, with no space at its ends, no control characters and none that override the direction of
   ///     text.
   ///   - replica: the first digits of its id, at least four, or the name that it has so far; this database if `nil`.
   /// - Returns: the id of the replica.
@@ -57,7 +57,7 @@ extension MagicData {
         .notFound,
         found.count > 1
           ? "several replicas are known whose ids begin with \(text), or that are called so; name more digits of an id"
-          : "no replica is known by \(text)"
+          : "no replica is known by \(text)" + (text.count < 4 ? "; of an id at least four digits are wanted" : "")
       )
     }
     return only

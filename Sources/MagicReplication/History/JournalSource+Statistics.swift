@@ -1,3 +1,4 @@
+internal import MagicData
 internal import MagicJournal
 
 extension JournalSource {
@@ -22,8 +23,16 @@ extension JournalSource {
 
   /// What is said of a type of which nothing was written; `nil` for one that the journal has, or may have where not all of it
   /// can be read.
+  ///
+  /// A database that has the type answers at once; else the journal is read. What fails then is no more than a remark that is
+  /// not made.
   package func unknown(type: String) async throws -> String? {
-    let all = try await statistics(LogSelection())
+    let isStored = try await database?.store.read { db in
+      try JournalReader(db).schema.types.contains { $0.schema.name.isWritten(type) }
+    }
+    guard isStored != true else { return nil }
+    let all: MagicJournalStatistics
+    do { all = try await statistics(LogSelection()) } catch is MagicDataError { return nil }
     let types = all.types.keys.sorted()
     guard all.report.isComplete, !types.contains(type) else { return nil }
     let (shown, left) = (types.prefix(JournalSource.shownTypes), types.count - JournalSource.shownTypes)

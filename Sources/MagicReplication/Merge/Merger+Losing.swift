@@ -37,7 +37,7 @@ extension Merger {
     }
     guard latest.place.row <= mark else {
       // What it lost to came just now, too. Before that it may have lost to what this replica wrote.
-      if mark > 0, own.isAny, !before.isNone { contested[type.id, default: [:]][entry.objectKey] = now }
+      if mark > 0, version.stamp < own.highest, !before.isNone { contested[type.id, default: [:]][entry.objectKey] = now }
       return true
     }
     guard own.contains(Version(stamp: latest.stamp, root: latest.root)), !differing.isEmpty, version.root != latest.root

@@ -14,8 +14,8 @@ struct OwnWrites {
   private var roots: [ReplicaID: Writes] = [:]
   /// The first row of one that the remote lacks.
   private(set) var unsent = Int64.max
-  /// Whether it has written anything.
-  let isAny: Bool
+  /// Of all of them: what came and is later has lost to none.
+  private(set) var highest = Stamp.earliest
 
   /// - Parameters:
   ///   - own: the id that it has.
@@ -23,12 +23,12 @@ struct OwnWrites {
   init(of own: ReplicaID, _ reader: JournalReader, held: Frontier, there: Frontier, _ db: Connection) throws {
     var written = try UnsentAssets.written(db)
     written[own] = held[own]
-    isAny = written.values.contains { $0 > 0 }
     for (id, last) in written {
       let (floor, last) = (try reader.floor(of: id), min(last, held[id]))
       // Of a branch the root is the id that was left.
       let root = try reader.firstRow(at: last, of: id).map { try reader.root(ofRow: $0) } ?? id
       let name = try reader.name(at: last, of: id) ?? floor?.name
+      if let name { highest = max(highest, name.stamp) }
       guard let until = id == own ? Stamp.latest : name?.stamp else { continue }
       let first = try reader.firstRow(at: max(there[id], floor?.sequence ?? 0) + 1, of: id) ?? .max
       let known = roots[root]

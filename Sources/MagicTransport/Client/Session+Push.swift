@@ -25,21 +25,22 @@ extension Session {
       .unauthorized,
       """
       \(text): the token may only read, and the server lacks what is held here (\(what))\
-      \(isOwn ? "" : "; whoever has it and may write sends it"). Pull instead (`magic-sync pull DB`, with `--watch` for as long \
+      \(isOwn ? "" : "; whoever has it as well, and may write, sends it"). Pull instead (`magic-sync pull DB`, with `--watch` for as long \
       as it runs), or use a token that may write
       """, cause: isOwn ? nil : LeftToOthers())
   }
 
-  private func mayOnlyRead(lacking holes: [(ReplicaID, ClosedRange<UInt64>)]) -> MagicDataError {
+  /// - Parameter own: the id that the database has, and those that it has left.
+  private func mayOnlyRead(lacking holes: [(ReplicaID, ClosedRange<UInt64>)], own: Set<ReplicaID>) -> MagicDataError {
     var counts: [ReplicaID: UInt64] = [:]
     for (replica, run) in holes { counts[replica, default: 0] += run.upperBound - run.lowerBound + 1 }
     // The own ones are what to do something about.
-    guard let one = counts[replica] != nil ? replica : counts.keys.min(), let count = counts[one] else {
+    guard let one = counts.keys.filter(own.contains).min() ?? counts.keys.min(), let count = counts[one] else {
       return mayOnlyRead(lacking: "a checkpoint", isOwn: false)
     }
     let what = "\(count) \(count == 1 ? "transaction" : "transactions") of replica \(one)"
     return mayOnlyRead(
-      lacking: what + (counts.count > 1 ? " and some of \(counts.count - 1) more" : ""), isOwn: one == replica)
+      lacking: what + (counts.count > 1 ? " and some of \(counts.count - 1) more" : ""), isOwn: own.contains(one))
   }
 
   /// - Returns: `false` if the server lacks what it was remembered to have.
@@ -57,10 +58,11 @@ extension Session {
     }
     let (held, there, store) = (compared.held, compared.there, magic.store)
     notice(there, held)
-    let (state, floor) = try await store.read { db in
+    let (state, floor, own) = try await store.read { db in
       // What it holds is on the disk before anybody else has it (J-21).
       try store.syncToDisk(db)
-      return (try DatabaseState(db), try JournalIndex(db).floor().frontier)
+      let state = try DatabaseState(db)
+      return (state, try JournalIndex(db).floor().frontier, Set(try UnsentAssets.written(db).keys).union([state.replica]))
     }
     guard state.replica == replica else { throw ReplicaChanged() }
     let closed = Set(there.parts.filter(\.isClosed).map(\.held.replica))
@@ -79,7 +81,7 @@ extension Session {
       try await acknowledge(compared.named, magic, dataSet)
       return true
     }
-    guard welcome.rights.contains(.write) else { throw mayOnlyRead(lacking: lack.runs) }
+    guard welcome.rights.contains(.write) else { throw mayOnlyRead(lacking: lack.runs, own: own) }
     try await sayAccepted(magic, dataSet)
     attempt.replicas = lack.replicas
     if lack.isOfCheckpoint { attempt.replicas.formUnion(Set(floor.replicas).subtracting(closed)) }

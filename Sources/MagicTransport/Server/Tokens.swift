@@ -166,21 +166,17 @@ package final class Owners: Sendable {
     return owners
   }
 
-  /// Makes the file, if there is none, and locks it as soon as no other server has. Who has locked it replaces it, so who has
-  /// waited for that waits for the one in its place.
-  private func lockedFile() throws -> Int32 {
-    while true {
-      let descriptor = open(file.path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-      guard descriptor >= 0 else { throw DurableFile.failure("could not be opened", file) }
-      var (held, there) = (stat(), stat())
-      guard flock(descriptor, LOCK_EX) == 0, fstat(descriptor, &held) == 0 else {
-        let failure = DurableFile.failure("could not be locked", file)
-        close(descriptor)
-        throw failure
-      }
-      if stat(file.path, &there) == 0, held.st_ino == there.st_ino, held.st_dev == there.st_dev { return descriptor }
-      close(descriptor)
+  /// Waits until no other server writes the file. Neither it nor that of the tokens is locked: both are replaced, and who comes
+  /// then would lock another one.
+  private func locked<Result>(_ body: () throws -> Result) throws -> Result {
+    let lock = file.deletingLastPathComponent().appendingPathComponent(".\(file.lastPathComponent).lock")
+    let descriptor = open(lock.path, O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { throw DurableFile.failure("could not be opened", lock) }
+    defer { close(descriptor) }
+    while flock(descriptor, LOCK_EX) != 0 {
+      guard errno == EINTR else { throw DurableFile.failure("could not be locked", lock) }
     }
+    return try body()
   }
 
   /// Waits for a disk, and for others who do.
@@ -190,26 +186,24 @@ package final class Owners: Sendable {
   package func claim(_ replica: ReplicaID, for name: String) throws -> Bool {
     if let owner = try owners()[replica] { return owner == name }
     return try writing.withLock { _ in
-      _ = try ownersToWrite()
-      // Not the file of the tokens: that is replaced while the server runs, and who comes then would lock another one.
-      let descriptor = try lockedFile()
-      defer { close(descriptor) }
-      var owners = try ownersToWrite()
-      if let owner = owners[replica] { return owner == name }
-      // Others' tokens, and the file, are not touched by what one does.
-      guard owners.values.count(where: { $0 == name }) < WireLimits.idsOfToken else {
-        throw WireError(
-          .notAllowed,
-          """
-          the token of \(name) has \(WireLimits.idsOfToken) replica ids, and gets no more; the server's file of replica ids, \
-          beside that of its tokens, has them, and those that nobody uses may be taken out of it
-          """)
+      try locked {
+        var owners = try ownersToWrite()
+        if let owner = owners[replica] { return owner == name }
+        // Others' tokens, and the file, are not touched by what one does.
+        guard owners.values.count(where: { $0 == name }) < WireLimits.idsOfToken else {
+          throw WireError(
+            .notAllowed,
+            """
+            the token of \(name) has \(WireLimits.idsOfToken) replica ids, and gets no more; the server's file of replica ids, \
+            beside that of its tokens, has them, and those that nobody uses may be taken out of it
+            """)
+        }
+        owners[replica] = name
+        let lines = owners.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)\n" }
+        try DurableFile.write(Array(lines.joined().utf8), to: file, mode: 0o600)
+        known.withLock { $0 = Known(owners: owners, file: OpenFile.State(of: file)) }
+        return true
       }
-      owners[replica] = name
-      let lines = owners.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)\n" }
-      try DurableFile.write(Array(lines.joined().utf8), to: file, mode: 0o600)
-      known.withLock { $0 = Known(owners: owners, file: OpenFile.State(of: file)) }
-      return true
     }
   }
 }

@@ -22,7 +22,10 @@ struct Init: Command {
     if made, let name = naming.name { _ = try await database.use { magic in try await magic.setReplicaName(name) } }
     let path = database.path.printable
     return Outcome(
-      text: made ? "made the database \(path)" : "\(path) is a database already; nothing was changed",
+      text: made
+        ? "made the database \(path)"
+        : "\(path) is a database already; nothing was changed"
+          + (naming.name == nil ? "" : ", and `magic-sync peers DB --name NAME` names it"),
       content: Made(path: database.path, made: made))
   }
 

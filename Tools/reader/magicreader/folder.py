@@ -26,6 +26,7 @@ ACK_LIMIT = 1 << 24  # K-6
 MOST_CLOSINGS = MOST_NAMES = 10_000
 # K-25: none within a name, and none at its ends.
 NOT_SHOWN = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")
+SURROGATE = re.compile("[\\ud800-\\udfff]")
 SPACES = {chr(scalar) for scalar in (0x20, 0xa0, 0x1680, *range(0x2000, 0x200b), 0x202f, 0x205f, 0x3000)}
 SEQUENCE_TEXT = re.compile("[0-9a-f]{16}")
 END_TEXT = re.compile(r"([0-9a-f]{16})\.([0-9a-f]{24})")
@@ -196,7 +197,7 @@ def is_acknowledgement(said: Any) -> bool:
 
 def names_in(said: Any) -> Dict[str, Dict[str, Any]]:
     """Those that are names; what is none is as if it alone were not there (K-25)."""
-    if not isinstance(said, dict):
+    if not isinstance(said, dict) or any(SURROGATE.search(id) for id in said):
         return {}
     good = sorted((id, each) for id, each in said.items() if ID_TEXT.fullmatch(id) and is_named(each))
     return {id: {"time": int(each["time"]), "name": each["name"]} for id, each in good[:MOST_NAMES]}

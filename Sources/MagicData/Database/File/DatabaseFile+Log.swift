@@ -111,22 +111,31 @@ extension DatabaseFile {
   private static func strayUser(of location: DatabaseLocation) -> pid_t? {
     // Who has it alone has locked it for everybody, whatever its name.
     guard let process = holder(of: location.file, from: 0x4000_0002, count: 510, isShared: true) else { return nil }
-    let index = location.beside("-shm")
-    guard [index, location.beside("-wal")].allSatisfy({ access($0.path, F_OK) == 0 }) else { return process }
+    let log = ["-shm", "-wal"].map(location.beside)
+    guard log.allSatisfy({ access($0.path, F_OK) == 0 }) else { return hasLog(location.file) ? process : nil }
     // Who may not write the index reads without a lock on it, if nobody has one.
-    guard holder(of: index, from: 128, count: 1) == nil, access(index.path, W_OK) == 0, mayWriteAsThis(process),
+    guard holder(of: log[0], from: 128, count: 1) == nil, hasNone(process, of: log.compactMap { FileIdentity(of: $0) }),
       holder(of: location.file, from: 0x4000_0002, count: 510, isShared: true) == process
     else { return nil }
     return process
   }
 
-  /// Whether it is the same user's, as far as the system tells.
-  private static func mayWriteAsThis(_ process: pid_t) -> Bool {
-    guard process > 0 else { return false }
-    guard geteuid() == 0 else { return kill(process, 0) == 0 }
-    // Root may signal anybody's.
-    var status = stat()
-    return stat("/proc/\(process)", &status) == 0 && status.st_uid == 0
+  /// Whether a database has a log at all, by its header's eighteenth byte (https://www.sqlite.org/fileformat.html, 1.3.3).
+  private static func hasLog(_ file: URL) -> Bool {
+    let descriptor = open(file.path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return false }
+    defer { close(descriptor) }
+    var version: UInt8 = 0
+    return pread(descriptor, &version, 1, 18) == 1 && version == 2
+  }
+
+  /// Whether a process has none of these files open, where the system tells (Linux, of the same user's).
+  private static func hasNone(_ process: pid_t, of files: [FileIdentity]) -> Bool {
+    let folder = "/proc/\(process)/fd"
+    guard process > 0, let names = try? FileManager.default.contentsOfDirectory(atPath: folder) else { return false }
+    return !names.contains { name in
+      FileIdentity(of: URL(fileURLWithPath: "\(folder)/\(name)")).map(files.contains) ?? false
+    }
   }
 
   /// Another process that has locked some of these bytes. Lets go of all locks that this one has on the file.

@@ -104,8 +104,16 @@ final class DatabaseFile: Sendable {
   /// Whether the file that is open has its name, and its log that one's.
   var isInPlace: Bool {
     guard FileIdentity(path: path) == identity else { return false }
-    guard let log = log.withLock({ $0 }) else { return true }
-    return FileIdentity(path: logPath) == log
+    return log.withLock { $0 } == nil || hasLog
+  }
+
+  /// Whether the log is still there by its name.
+  var hasLog: Bool { log.withLock { $0 }.map { FileIdentity(path: logPath) == $0 } ?? false }
+
+  /// Whether another log has that name by now: SQLite would delete it in place of this one's.
+  var hasOthersLog: Bool {
+    guard let log = log.withLock({ $0 }), let found = FileIdentity(path: logPath) else { return false }
+    return found != log
   }
 
   /// Whether another file has the name by now, and SQLite would take this one's log for that one's.
@@ -117,8 +125,7 @@ final class DatabaseFile: Sendable {
   /// Whether nobody else finds what is in the log of a file that is not in its place: the log was left behind, or has gone
   /// itself. It may have been moved with the file.
   var hasLogAlone: Bool {
-    guard !isReplaced, !isOpenAgain, let log = log.withLock({ $0 }) else { return false }
-    return FileIdentity(path: path) == identity || FileIdentity(path: logPath) == log
+    !isReplaced && !isOpenAgain && (FileIdentity(path: path) == identity || hasLog)
   }
 
   /// - Throws: if the path leads to another file than the one that is open, or to none, or that of its log does: what is

@@ -18,6 +18,12 @@ extension Store {
     }
   }
 
+  /// Has SQLite leave the log and its index where they are when the connection closes.
+  static func keepLog(_ db: Database) {
+    var isKept: Int32 = 1
+    _ = sqlite3_file_control(db.sqliteConnection, "main", SQLITE_FCNTL_PERSIST_WAL, &isKept)
+  }
+
   /// A file that SQLite has open: to open it beside that, and close it, would let go of SQLite's locks.
   ///
   /// - Parameter operation: that asks for the database's file, or for the journal's.

@@ -15,7 +15,7 @@ package struct ReplicaName: Sendable {
 
   package static let rule = """
     a replica's name has 1 to 64 characters (Unicode scalars), with no space at its ends, no line breaks, no control \
-    characters and none that turn the direction of text
+    characters and none that override the direction of text
     """
 
   package static func isValid(_ text: String) -> Bool {

@@ -120,6 +120,17 @@ final class WriteAheadLog: Sendable {
     state.withLock { $0.room = 0 }
   }
 
+  /// Whether a connection's log has nothing that is not in the file, as the log's index says
+  /// (https://www.sqlite.org/walformat.html, 2.1: `mxFrame`, and `nBackfill`).
+  static func isInFile(_ db: Database) -> Bool {
+    guard let (file, methods) = Store.file(SQLITE_FCNTL_FILE_POINTER, of: db.sqliteConnection), methods.iVersion >= 2 else {
+      return false
+    }
+    var index: UnsafeMutableRawPointer?
+    guard methods.xShmMap(file, 0, 32_768, 0, &index) == SQLITE_OK, let index else { return false }
+    return index.load(fromByteOffset: 96, as: UInt32.self) >= index.load(fromByteOffset: 16, as: UInt32.self)
+  }
+
   /// Waits for the checkpoint that runs; there will be no other.
   ///
   /// - Parameter empties: whether all is brought into the file before, and the WAL is short then. While others read from it or

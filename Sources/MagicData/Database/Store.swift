@@ -201,8 +201,8 @@ package final class Store: Sendable {
 
   /// The same of a file that has not its name any more, or whose log has not. Somebody may have opened it with another log,
   /// whose locks are elsewhere than this one's: so nobody else may have it open, nor open it meanwhile, by SQLite's lock on the
-  /// file itself. But beside another file that has the name by now nothing may stay: it would be taken for that one's. Where all of the log is in
-  /// the file already nothing is done, and a log that another program has begun meanwhile stays.
+  /// file itself. But beside another file that has the name by now nothing may stay: it would be taken for that one's. Where
+  /// all of the log is in the file already nothing is done, and a log that another program has begun meanwhile stays.
   ///
   /// - Throws: `busy` if nobody else finds what stays in the log.
   private func bringIn(displaced file: DatabaseFile) throws {

@@ -10,8 +10,8 @@ extension MagicData {
   /// restored backup does, has no name: it stays with the former id.
   ///
   /// - Parameters:
-  ///   - name: 1 to 64 Unicode scalars, with no space at its ends, no control characters and none that override the direction of
-  ///     text.
+  ///   - name: 1 to 64 Unicode scalars, with no space at its ends, no control characters and none that override the direction
+  ///     of text.
   ///   - replica: the first digits of its id, at least four, or the name that it has so far; this database if `nil`.
   /// - Returns: the id of the replica.
   /// - Throws: `MagicDataError` with `value` for what can be no name, `notFound` if no replica is known by these digits or that

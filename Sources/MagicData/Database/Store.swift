@@ -201,8 +201,10 @@ package final class Store: Sendable {
 
   /// The same of a file that has not its name any more, or whose log has not. Somebody may have opened it with another log,
   /// whose locks are elsewhere than this one's: so nobody else may have it open, nor open it meanwhile, by SQLite's lock on the
-  /// file itself. But beside another file that has the name by now nothing may stay: it would be taken for that one's. Where
-  /// all of the log is in the file already nothing is done, and a log that another program has begun meanwhile stays.
+  /// file itself. But beside another file that has the name by now nothing may stay: it would be taken for that one's.
+  ///
+  /// Of a log that is in the file already there is nothing to bring. If it has its name still, it is cut all the same; one that
+  /// another program has begun in its place stays.
   ///
   /// - Throws: `busy` if nobody else finds what stays in the log.
   private func bringIn(displaced file: DatabaseFile) throws {
@@ -214,7 +216,7 @@ package final class Store: Sendable {
       if file.hasOthersLog { Store.keepLog(db) }
       return true
     }
-    guard mustClear || !isInFile else { return }
+    guard !isInFile || file.hasLog else { return }
     // Each has a lock on it until it is closed.
     (database as? DatabasePool)?.invalidateReadOnlyConnections()
     func bring() throws {
@@ -222,7 +224,7 @@ package final class Store: Sendable {
         guard let (handle, methods) = Store.file(SQLITE_FCNTL_FILE_POINTER, of: db.sqliteConnection) else { return }
         let isAlone = methods.xLock(handle, SQLITE_LOCK_EXCLUSIVE) == SQLITE_OK
         defer { _ = methods.xUnlock(handle, SQLITE_LOCK_SHARED) }
-        guard isAlone || mustClear else { throw DatabaseError(resultCode: .SQLITE_BUSY) }
+        guard isAlone || isInFile || mustClear else { throw DatabaseError(resultCode: .SQLITE_BUSY) }
         try Store.waiting(0.1, db.sqliteConnection) { try log.checkpoint(.truncate, onWriter: db) }
       }
     }

@@ -265,6 +265,8 @@ import Testing
     let text = try Tool.sync.run("log", path("b"))
     #expect(text.lines.count == 3)
     #expect(try Tool.sync.run("log", path("b"), "--limit", "1").lines == text.lines.suffix(1))
+    let entries = try objects(Tool.sync.run("log", path("b"), "--json"))
+    #expect(entries.map { $0["event"] as? String } == ["entry", "entry", "entry", "summary"])
     // Not told: b knew of "first", and the journal does not say so.
     let conflicts = try Tool.sync.run("log", path("b"), "--conflicts")
     #expect(conflicts.lines.count == 1)
@@ -278,8 +280,6 @@ import Testing
     #expect(conflicts.output.contains(#""b's" of \#(names[0]) won over "a's" of \#(names[1])"#), "\(conflicts.output)")
     let undone = try Tool.replay.run("undo", path("b"), "--transaction", names[0])
     #expect(undone.output.contains(#"title: "b's" → "a's""#), "\(undone)")
-    let entries = try objects(Tool.sync.run("log", path("b"), "--json"))
-    #expect(entries.map { $0["event"] as? String } == ["entry", "entry", "entry", "summary"])
   }
 
   // MARK: Verifying
@@ -670,7 +670,8 @@ import Testing
     let bundle = try Tool.sync.run("compact", path("x.magicbundle"))
     #expect(bundle.status == 64 && bundle.errors.contains("is a bundle"), "\(bundle)")
     let nothing = try Tool.sync.run("remote", "nope")
-    #expect(nothing.status == 64 && nothing.errors.contains("'remote nope'; the commands are add, remove, list"), "\(nothing)")
+    #expect(
+      nothing.status == 64 && nothing.errors.contains("'remote nope'; the commands are add, set, remove, list"), "\(nothing)")
     // Who is expired is said each time.
     try #require(Tool.sync.run("clone", path("remote"), path("c")).status == 0)
     try #require(Tool.sync.run("sync", path("c")).status == 0)

@@ -185,7 +185,7 @@ import Testing
       // The last digit of another one, which nobody is.
       let nobody = named[0].dropLast() + (named[0].hasSuffix("0") ? "1" : "0")
       let unknown = try Tool.replay.run("history", source, "Remark", String(nobody))
-      #expect(unknown.status == 1 && unknown.errors.contains("log --type Remark"), "\(unknown)")
+      #expect(unknown.status == 1 && unknown.errors.contains("log SOURCE --type Remark"), "\(unknown)")
     }
     try await f.work("a") { magic in
       for remark in try await magic.object(of: Remark.self) { try await magic.remove(remark) }

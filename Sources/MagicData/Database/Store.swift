@@ -210,7 +210,7 @@ package final class Store: Sendable {
   private func bringIn(displaced file: DatabaseFile) throws {
     guard let log else { return }
     let mustClear = file.isReplaced && file.hasLog
-    let isInFile = try database.unsafeReentrantWrite { db in
+    let isInFile = database.unsafeReentrantWrite { db in
       guard WriteAheadLog.isInFile(db) else { return false }
       // The last connection that closes deletes the log by its name.
       if file.hasOthersLog { Store.keepLog(db) }

@@ -203,8 +203,8 @@ package final class Store: Sendable {
   /// whose locks are elsewhere than this one's: so nobody else may have it open, nor open it meanwhile, by SQLite's lock on the
   /// file itself. But beside another file that has the name by now nothing may stay: it would be taken for that one's.
   ///
-  /// Of a log that is in the file already there is nothing to bring, and so it is cut in any case. But where another program has
-  /// begun one in its place, that stays, and nothing is done.
+  /// Of a log that is in the file already there is nothing to bring, and so it is cut in any case. But where another program
+  /// has begun one in its place, that stays, and nothing is done.
   ///
   /// - Throws: `busy` if nobody else finds what stays in the log.
   private func bringIn(displaced file: DatabaseFile) throws {

@@ -69,11 +69,13 @@ package struct ConnectionOptions: ParsableArguments {
   }
 
   /// The same for a name that kept `former` so far: what counts together, and of which nothing is given, stays. But the leave
-  /// to send a token in the clear was for one machine.
-  package func keptBeside(_ former: [String: String]) -> [String: String] {
+  /// to send a token in the clear was for one machine, and what is for TLS would be passed over elsewhere, without a word.
+  package func keptBeside(_ former: [String: String], isEncrypted: Bool) -> [String: String] {
     let kept = kept
     return ConnectionOptions.groups.reduce(into: kept) { all, group in
-      guard group != ["insecure"], !group.contains(where: { kept[$0] != nil }) else { return }
+      guard group != ["insecure"], isEncrypted || !ConnectionOptions.ofTLS.contains(group),
+        !group.contains(where: { kept[$0] != nil })
+      else { return }
       for name in group { all[name] = former[name] }
     }
   }
@@ -85,7 +87,8 @@ package struct ConnectionOptions: ParsableArguments {
   }
 
   /// What counts together, by the names of options: how the server is known, and so on.
-  private static let groups = [["token-file"], ["ca", "fingerprint"], ["cert", "key"], ["insecure"]]
+  private static let groups = [["token-file"]] + ofTLS + [["insecure"]]
+  private static let ofTLS = [["ca", "fingerprint"], ["cert", "key"]]
 
   /// Of the command line.
   private var given: [String: String] {

@@ -210,13 +210,11 @@ package final class Store: Sendable {
   private func bringIn(displaced file: DatabaseFile) throws {
     guard let log else { return }
     let mustClear = file.isReplaced && file.hasLog
-    let isInFile = database.unsafeReentrantWrite { db in
-      guard WriteAheadLog.isInFile(db) else { return false }
-      // The last connection that closes deletes the log by its name.
-      if file.hasOthersLog { Store.keepLog(db) }
-      return true
+    let isInFile = database.unsafeReentrantWrite(WriteAheadLog.isInFile)
+    guard !isInFile || !file.hasOthersLog else {
+      // The last connection that closes would delete the log by its name.
+      return database.unsafeReentrantWrite(Store.keepLog)
     }
-    guard !isInFile || !file.hasOthersLog else { return }
     // Each has a lock on it until it is closed.
     (database as? DatabasePool)?.invalidateReadOnlyConnections()
     func bring() throws {

@@ -182,12 +182,12 @@ extension ObjectConflicts.Write {
 }
 
 extension ObjectState.Write {
-  /// Where it folds by itself, with its field for the slot.
+  /// Where it folds by itself, with its field for the slot and its kind before the element.
   fileprivate var place: ObjectConflicts.Place {
     let element: [UInt8] =
       switch value {
-      case .set(let elements): elements.first?.key.encoded ?? []
-      case .dictionary(let elements): elements.first?.name ?? []
+      case .set(let elements): [1] + (elements.first?.key.encoded ?? [])
+      case .dictionary(let elements): [2] + (elements.first?.name ?? [])
       default: []
       }
     return ObjectConflicts.Place(slot: field, element: element)

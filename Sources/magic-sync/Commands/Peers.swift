@@ -90,13 +90,12 @@ struct Peers: Command {
   ) async throws -> (peers: [ReplicationStatus.Peer], hasRemote: Bool, failure: MagicDataError?) {
     let failure: MagicDataError
     do {
-      guard let place = try await remote.placeIfAny(in: database, connection) else {
-        return (try await database.use { magic in try await magic.replicas() }, false, nil)
+      let place = try await remote.placeIfAny(in: database, connection)
+      let peers = try await asking(database, place) { magic, remote in
+        if let remote { return try await MagicReplicator(magic, over: remote).remembering().status().peers }
+        return try await magic.replicas()
       }
-      let peers = try await place.use(.pull, for: database) { remote in
-        try await database.use { magic in try await MagicReplicator(magic, over: remote).remembering().status().peers }
-      }
-      return (peers, true, nil)
+      return (peers, place != nil, nil)
     } catch let error as MagicDataError where !Task.isCancelled {
       failure = error
     }

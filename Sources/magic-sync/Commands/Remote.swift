@@ -65,11 +65,8 @@ struct Remote: AsyncParsableCommand {
       let place = try RemoteLocation(toBeNamed: address, connection)
       let remote = try await CommandDatabase(database.path, output).use { magic in
         guard let former = try await magic.remotes().first(where: { $0.name == name }) else { throw NamedRemote.unknown(name) }
-        var options = former.options
-        // They would be passed over there, and who gave them would not know.
-        if !place.isEncrypted { for option in ["ca", "fingerprint", "cert", "key"] { options[option] = nil } }
-        let remote = NamedRemote(
-          name: name, address: place.text, options: place.isServer ? connection.keptBeside(options) : [:])
+        let kept = place.isServer ? connection.keptBeside(former.options, isEncrypted: place.isEncrypted) : [:]
+        let remote = NamedRemote(name: name, address: place.text, options: kept)
         try await magic.setRemote(remote)
         return remote
       }

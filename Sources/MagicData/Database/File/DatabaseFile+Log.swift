@@ -37,13 +37,6 @@ extension DatabaseFile {
     try patiently { try inUse.withLock { entries in try checkLog(of: location, entries) } }
   }
 
-  /// The log is there by now, if there is any.
-  func noteOpened() {
-    let found = DatabaseFile.logs(of: location)
-    logs.withLock { $0 = Set(found) }
-    noteLog()
-  }
-
   /// Whether it is open in this process once more.
   var isOpenAgain: Bool {
     DatabaseFile.inUse.withLock { entries in
@@ -55,7 +48,7 @@ extension DatabaseFile {
     DatabaseFile.inUse.withLock { entries in entries.removeAll { $0.file == nil || $0.file === self } }
   }
 
-  private static func logs(of location: DatabaseLocation) -> [FileIdentity] {
+  static func logs(of location: DatabaseLocation) -> [FileIdentity] {
     ["-wal", "-shm"].compactMap { FileIdentity(of: location.beside($0)) }
   }
 
@@ -112,7 +105,7 @@ extension DatabaseFile {
     // Who has it alone has locked it for everybody, whatever its name.
     guard let process = holder(of: location.file, from: 0x4000_0002, count: 510, isShared: true) else { return nil }
     let log = ["-shm", "-wal"].map(location.beside)
-    guard log.allSatisfy({ access($0.path, F_OK) == 0 }) else { return hasLog(location.file) ? process : nil }
+    guard log.allSatisfy({ access($0.path, F_OK) == 0 }) else { return usesLog(location.file) ? process : nil }
     // Who may not write the index reads without a lock on it, if nobody has one.
     guard holder(of: log[0], from: 128, count: 1) == nil, hasNone(process, of: log.compactMap { FileIdentity(of: $0) }),
       holder(of: location.file, from: 0x4000_0002, count: 510, isShared: true) == process
@@ -121,7 +114,7 @@ extension DatabaseFile {
   }
 
   /// Whether a database has a log at all, by its header's eighteenth byte (https://www.sqlite.org/fileformat.html, 1.3.3).
-  private static func hasLog(_ file: URL) -> Bool {
+  private static func usesLog(_ file: URL) -> Bool {
     let descriptor = open(file.path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return false }
     defer { close(descriptor) }

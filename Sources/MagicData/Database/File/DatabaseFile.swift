@@ -96,8 +96,10 @@ final class DatabaseFile: Sendable {
       """)
   }
 
-  /// Which log is there from now on.
-  func noteLog() {
+  /// The log is there by now, if there is any.
+  func noteOpened() {
+    let found = Set(DatabaseFile.logs(of: location))
+    logs.withLock { $0 = found }
     log.withLock { $0 = FileIdentity(path: logPath) }
   }
 

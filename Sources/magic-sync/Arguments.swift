@@ -23,9 +23,31 @@ struct RemoteArgument: ParsableArguments {
     try await RemoteLocation.meant(by: address, in: database, connection, isMade: isMade)
   }
 
-  /// The same; `nil` if none is named, and the database knows none.
+  /// The remote that is meant; `nil` if none is named, and the database knows none.
   func placeIfAny(in database: CommandDatabase, _ connection: ConnectionOptions) async throws -> RemoteLocation? {
     try await RemoteLocation.ifAny(meantBy: address, in: database, connection)
+  }
+
+  /// Runs `body` with the remote, if there is one, and once more where that could not be asked: for an offline store this is no
+  /// reason to say nothing.
+  ///
+  /// - Parameter body: gets the remote, and why it could not be asked; then it asks the database alone.
+  /// - Throws: why the remote could not be asked, if the database cannot be either.
+  func askedIfItCanBe<Result>(
+    in database: CommandDatabase, _ connection: ConnectionOptions,
+    _ body: (RemoteLocation?, MagicDataError?) async throws -> Result
+  ) async throws -> Result {
+    var place: RemoteLocation?
+    do {
+      place = try await placeIfAny(in: database, connection)
+      return try await body(place, nil)
+    } catch let failure as MagicDataError where !Task.isCancelled {
+      do {
+        return try await body(place, failure)
+      } catch is MagicDataError {
+        throw failure
+      }
+    }
   }
 }
 

@@ -20,3 +20,14 @@ package struct Surroundings: Sendable {
       return generator.next()
     })
 }
+
+/// Random numbers from the surroundings.
+package struct Chance: RandomNumberGenerator {
+  private let surroundings: Surroundings
+
+  package init(_ surroundings: Surroundings) {
+    self.surroundings = surroundings
+  }
+
+  package mutating func next() -> UInt64 { surroundings.random() }
+}

@@ -28,7 +28,7 @@ package struct JournalReader: JournalAddresses {
     }
   }
 
-  /// The same, large ones in the parts in which they are stored.
+  /// Visits the transactions of a replica, large ones in the parts in which they are stored.
   package func forEachPart(
     of replica: ReplicaID, after sequence: UInt64, through end: UInt64 = .max, _ body: (TransactionPart) throws -> Void
   ) throws {
@@ -242,7 +242,7 @@ package struct JournalReader: JournalAddresses {
     try walk(from: last) { stamp, root, place, stored in try body(stamp, root, place, stored.entry) }
   }
 
-  /// The same with where each stands.
+  /// Visits an object's entries from the last one on, with where each stands.
   func walk(from last: EntryPlace, _ body: (Stamp, ReplicaID, EntryPlace, StoredEntry) throws -> Void) throws {
     try follow(from: last) { place, row, range in
       var part = ByteReader(row.bytes, range)
@@ -274,7 +274,7 @@ package struct JournalReader: JournalAddresses {
     for type in schema.types { try forEachObject(of: type) { try body(type, $0, $1) } }
   }
 
-  /// The same of one type.
+  /// Visits all objects of one type.
   package func forEachObject(of type: StoredType, _ body: (ObjectKey, ObjectState) throws -> Void) throws {
     let table = ObjectTable(type, db)
     try table.forEachPlace { key, place in
@@ -376,7 +376,7 @@ private struct WholeTransactions {
 /// The row that was read last: objects that were written together are mostly read together.
 private final class RowCache {
   var row: JournalRow?
-  /// Of the row that was asked for its stamp alone.
+  /// The stamp of the row that was asked for it alone.
   var stamp: (row: Int64, stamp: Stamp)?
   var roots: [Int64: ReplicaID] = [:]
 }

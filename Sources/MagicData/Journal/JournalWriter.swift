@@ -26,7 +26,7 @@ package struct JournalWriter: Sendable {
   /// The root of the kept entries that were written last, if nothing followed.
   private var lastKept: Int64?
   private let own: (id: ReplicaID, row: Int64)
-  /// Of others, as far as they were met.
+  /// The rows of other replicas, as far as they were met.
   private var replicas: [ReplicaID: Int64] = [:]
 
   package init(_ state: DatabaseState) {
@@ -35,7 +35,7 @@ package struct JournalWriter: Sendable {
     own = (state.replica, state.replicaRow)
   }
 
-  /// Of the journal, once the transaction is finished.
+  /// The journal's last row, once the transaction is finished.
   var lastRow: Int64 { row - 1 }
   /// Where the next entry goes.
   package var next: EntryPlace { EntryPlace(row: row, index: pending.count, isLatest: true) }
@@ -67,7 +67,7 @@ package struct JournalWriter: Sendable {
     return place
   }
 
-  /// The same for an update that stands in a segment, and changes nothing.
+  /// Appends an update that stands in a segment, and changes nothing.
   package mutating func append(
     late update: EncodedEntry, as type: LearntType, zIndex: Int64, previous: EntryPlace, _ db: Connection
   ) throws -> EntryPlace {
@@ -77,7 +77,7 @@ package struct JournalWriter: Sendable {
     return place
   }
 
-  /// The same for one of which key and fields are encoded already: an update, or a birth without a number.
+  /// Appends an entry of which key and fields are encoded already: an update, or a birth without a number.
   mutating func append(
     _ operation: Entry.Operation, of type: Int, _ key: UnsafeRawBufferPointer, _ fields: UnsafeRawBufferPointer, zIndex: Int64,
     previous: EntryPlace,
@@ -89,7 +89,7 @@ package struct JournalWriter: Sendable {
     try appended(db)
   }
 
-  /// The same for an entry that stands as `StoredEntry` encodes it.
+  /// Appends an entry that stands as `StoredEntry` encodes it.
   mutating func append(encoded entry: ArraySlice<UInt8>, _ db: Connection) throws {
     pending.append(encoded: entry)
     try appended(db)
@@ -238,7 +238,7 @@ package struct JournalWriter: Sendable {
 struct JournalRun: Sendable, Equatable {
   let first: Int64
   let replica: Int64
-  /// Of the first transaction.
+  /// The first transaction's sequence.
   let sequence: UInt64
   /// Whether all its rows are one transaction.
   let isOne: Bool

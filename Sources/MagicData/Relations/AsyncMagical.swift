@@ -285,7 +285,7 @@ final class StoredProperty {
   /// The instance that it was fetched for.
   let holder: InstanceIdentity
   let zIndex: Int64
-  /// Of the object at the z index, which is another's if the transaction that made it was rolled back.
+  /// The key of the object at the z index, which is another's if the transaction that made it was rolled back.
   private let key: ObjectKey?
   let index: Int
   let name: String

@@ -101,7 +101,7 @@ extension MagicalSet: RelationMembers {
 
 /// What tells a member from others.
 struct Member {
-  /// Of the values that copies share.
+  /// The identity of the values that copies share.
   let identity: InstanceIdentity?
   private let part: Storage.Part?
   private let instance: Instance?
@@ -171,7 +171,7 @@ private final class MemberIndex {
   }
 }
 
-/// The same, as far as it is worked out.
+/// Where the members are, as far as that has been worked out.
 private struct MemberPlaces {
   private var byIdentity: [InstanceIdentity: Int] = [:]
   private var bySaved: [SavedMember: Int] = [:]

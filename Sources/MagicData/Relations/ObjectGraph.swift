@@ -71,7 +71,7 @@ struct ObjectGraph {
   }
 }
 
-/// The same, on its way to the database.
+/// A graph on its way to the database.
 struct GraphSave: Sendable {
   var objects: [ObjectSave] = []
   var types: [MappedType?] = []

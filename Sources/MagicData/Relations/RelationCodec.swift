@@ -12,7 +12,7 @@ protocol RelationCodec: Sendable {
   func isUnreadable(_ links: [Link], among objects: FetchedObjects) -> Bool
   /// What a property holds whose objects are fetched when they are asked for; `nil` for those that come with their owner.
   func slot(asking property: StoredProperty) -> Slot?
-  /// Of a slot that holds only the way to ask: whom it asks.
+  /// Whom a slot asks that holds only the way to ask.
   func asked(_ held: Held) -> StoredProperty?
   /// Whether its objects are fetched when they are asked for.
   var isAsync: Bool { get }

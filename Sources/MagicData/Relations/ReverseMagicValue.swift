@@ -60,7 +60,7 @@ extension PropertySlot {
     }
   }
 
-  /// Of a reverse that stands alone.
+  /// Sets the record of a reverse that stands alone.
   func setReverse(_ record: Record?) {
     storage.put(.held(ReverseRecord(record)), at: index)
   }

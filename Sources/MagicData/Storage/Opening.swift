@@ -20,7 +20,7 @@ struct Place: Hashable {
   /// Made from a value, as a default does and an assignment in a delegating `init`.
   var hasValue: Bool { lineAndValue & 1 == 1 }
 
-  /// Of what belongs to no wrapper.
+  /// The place of what belongs to no wrapper.
   static var unknown: Place { Place("", 0, 0, "", hasValue: false) }
 
   private static func address(of literal: StaticString) -> UnsafePointer<UInt8> {
@@ -30,7 +30,7 @@ struct Place: Hashable {
   var fileName: String { String(cString: file) }
   var typeName: String { String(cString: type) }
 
-  /// The same declaration; the compiler may put the same literal into memory more than once.
+  /// Whether both are the same declaration; the compiler may put the same literal into memory more than once.
   func isSame(as other: Place) -> Bool {
     column == other.column && lineAndValue == other.lineAndValue
       && (file == other.file || fileName == other.fileName)

@@ -21,7 +21,7 @@ struct Record {
     self.init(Bits(database: database, place: place, named: birth ?? Record.unnamed), keeper: keeper)
   }
 
-  /// Of a row, which asks for no more of itself.
+  /// The record of a fetched row.
   ///
   /// - Parameter birth: or `unnamed`.
   @inline(__always) init(row place: ObjectPlace, in database: Identifier, birth: Birth) {
@@ -32,7 +32,7 @@ struct Record {
   var database: Identifier { bits.database }
   var place: ObjectPlace { bits.place }
 
-  /// Of an object that no primary value names.
+  /// The birth of an object that no primary value names.
   var birth: Birth? { bits.named == Record.unnamed ? nil : bits.named }
 
   /// Without a byte that says whether there is one: each fetched object has a record. No object is born in the transaction
@@ -46,7 +46,7 @@ struct Record {
     birth.map { .birth($0) } ?? primary.map { .primary($0) }
   }
 
-  /// The same object, of whose entries nothing is known.
+  /// A record of the same object, of whose entries nothing is known.
   var withoutEntries: Record {
     Record(database: database, keeper: keeper, place: ObjectPlace(zIndex: place.zIndex, last: .none), birth: birth)
   }

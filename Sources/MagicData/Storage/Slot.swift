@@ -44,11 +44,11 @@ internal import MagicJournal
   var holdsInstances: Bool { false }
   /// Whether it stands for an object that is not there.
   var isMissing: Bool { false }
-  /// Of an asset.
+  /// The asset that is held, if it is one.
   var asset: (any AnyAsset)? { nil }
-  /// Of objects: what the database held for them.
+  /// The links that the database held for the objects.
   final var links: [Link]?
-  /// Of an array: the objects that the database holds for it and that are not there to be shown.
+  /// The objects that the database holds for an array and that are not there to be shown.
   final var hidden: Set<Int64> = []
 }
 

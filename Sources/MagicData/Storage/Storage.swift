@@ -15,7 +15,7 @@ internal import MagicJournal
     let room: UInt16
     fileprivate var taken: UInt16 = 0
 
-    /// Of the properties of an instance.
+    /// The number of the instance's properties.
     var count: Int { Int(properties) }
 
     fileprivate init(room: Int, count: Int, place: Place) {
@@ -30,7 +30,7 @@ internal import MagicJournal
     var keeper: Unmanaged<Store>?
     var rest: Unmanaged<Rest>?
     var record: Record.Bits?
-    /// Of the save that began last.
+    /// The mark of the save that began last.
     var mark: UInt8 = 0
     /// Whether no property holds anything that has to be let go of: then they go with their memory. Whoever puts a value into a
     /// slot says that this is over.
@@ -84,7 +84,7 @@ internal import MagicJournal
 
     init() {}
 
-    /// Of a row.
+    /// A property as it is read from a row.
     @inline(__always) init(stored slot: Slot, edits: UInt32) {
       (self.slot, self.edits) = (slot, edits)
       flags = Property.stored | Property.known
@@ -257,7 +257,7 @@ internal import MagicJournal
 
   private func number(of slot: Int) -> Int { slot == 0 || header.room == 1 ? 0 : slot / header.count }
 
-  /// Of a storage that somebody holds: it stays where it is.
+  /// The head of a storage that somebody holds, so that it stays where it is.
   private func head(of number: Int) -> UnsafeMutablePointer<Head> {
     withUnsafeMutablePointers { Storage.heads($0, $1) + number }
   }
@@ -321,7 +321,7 @@ internal import MagicJournal
 
   // MARK: One property
 
-  /// Of a storage that somebody holds: they stay where they are.
+  /// The properties of a storage that somebody holds, so that they stay where they are.
   @inlinable var properties: UnsafeMutablePointer<Property> { withUnsafeMutablePointerToElements { $0 } }
 
   subscript(slot: Int) -> Property {

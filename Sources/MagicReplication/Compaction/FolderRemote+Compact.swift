@@ -93,59 +93,83 @@ struct FolderCompaction {
       report.waitsFor = checkpoint.url.path
       return
     }
-    var (whole, isFalse): (CheckpointFile?, Bool) = (nil, false)
-    for checkpoint in listing.checkpoints where whole == nil && checkpoint.isAbove(named) {
-      // What is remembered of it is not enough to delete for.
+    // Of a dry run it is written elsewhere, to be counted.
+    let scratch = isDryRun ? try ScratchFolder("checkpoint") : nil
+    defer { withExtendedLifetime(scratch) {} }
+    let found = try checkpoint(above: named, journal)
+    let whole = try found ?? newCheckpoint(journal, state, into: scratch.map { FolderRemote($0.url) } ?? remote)
+    guard let whole, members.haveAll(named, held) else { return }
+    let segments = segments(below: named)
+    let lower = Set(listing.checkpoints.filter { $0.url != whole.url && whole.isAbove($0.floor) }.map(\.url))
+    if !isDryRun { try delete(segments, lower, inPlaceOf: whole) }
+    listing.forget(segments)
+    listing.forget(lower)
+  }
+
+  /// Looks for a checkpoint that is there and stands for what `named` does. What is remembered of one is not enough to delete
+  /// for: each is read.
+  ///
+  /// - Throws: `damaged` if one has the same floor, and comes to something else than the database.
+  private mutating func checkpoint(above named: NamedFrontier, _ journal: JournalReader) throws -> CheckpointFile? {
+    for checkpoint in listing.checkpoints where checkpoint.isAbove(named) {
       switch try CheckpointVerdict(at: checkpoint, Task.checkCancellation) {
-      case .sound: whole = checkpoint
-      case .isFalse where checkpoint.floor == named: (whole, isFalse) = (checkpoint, true)
+      case .sound:
+        if checkpoint.floor == named, try checkpoint.header.digest != journal.digestOfKept().digest.identifier {
+          throw FolderCompaction.contradiction(checkpoint)
+        }
+        return checkpoint
+      case .isFalse where checkpoint.floor == named: throw FolderCompaction.contradiction(checkpoint)
       case .isFalse: listing.rejectFalse(checkpoint)
       case .unreadable(let error): listing.reject(checkpoint, error)
       }
     }
-    if let whole, whole.floor == named, try isFalse || whole.header.digest != journal.digestOfKept().digest.identifier {
-      throw MagicDataError(
-        .damaged,
-        """
-        \(whole.url.path) does not come to what this database has kept of the same history: one of the two is damaged. Nothing was deleted. Compare them with \
-        magic-replay diff, and delete the one that is wrong
-        """)
-    }
-    // Of a dry run it is written elsewhere, to be counted.
-    let scratch = isDryRun ? try ScratchFolder("checkpoint") : nil
-    defer { withExtendedLifetime(scratch) {} }
-    if whole == nil {
-      try listing.checkMayWriteCheckpoint()
-      let written = try CheckpointFile.write(journal, state, dataSet, into: scratch.map { FolderRemote($0.url) } ?? remote)
-      listing.add(written)
-      guard try listing.isWhole(written) else { return }
-      whole = written
-    }
-    guard members.haveAll(named, held) else { return }
+    return nil
+  }
+
+  private static func contradiction(_ checkpoint: CheckpointFile) -> MagicDataError {
+    MagicDataError(
+      .damaged,
+      """
+      \(checkpoint.url.path) does not come to what this database has kept of the same history: one of the two is damaged. Nothing was deleted. Compare them with \
+      magic-replay diff, and delete the one that is wrong
+      """)
+  }
+
+  /// - Returns: `nil` if it does not stand for all that its floor says, for which nothing may go.
+  private mutating func newCheckpoint(
+    _ journal: JournalReader, _ state: DatabaseState, into folder: FolderRemote
+  ) throws -> CheckpointFile? {
+    try listing.checkMayWriteCheckpoint()
+    let written = try CheckpointFile.write(journal, state, dataSet, into: folder)
+    listing.add(written)
+    return try listing.isWhole(written) ? written : nil
+  }
+
+  /// The segments whose transactions a checkpoint with this floor stands for, damaged ones too.
+  private func segments(below named: NamedFrontier) -> Set<SegmentFileName> {
     let floor = named.frontier
-    let segments = named.replicas.filter { listing.limits[$0] == nil }.reduce(
-      into: Set(
-        listing.rejected.filter { $0.error.code != .incompatible }.map(\.name).filter { $0.last <= floor[$0.replica] })
-    ) { segments, replica in
-      // What it does not stand for may be a branch that nobody has taken.
+    let damaged = listing.rejected.filter { $0.error.code != .incompatible }.map(\.name)
+    var segments = Set(damaged.filter { $0.last <= floor[$0.replica] })
+    // What it does not stand for may be a branch that nobody has taken.
+    for replica in named.replicas where listing.limits[replica] == nil {
       if let end = named[replica] { segments.formUnion(listing.files(below: end, of: replica)) }
     }
-    let lower = Set(
-      listing.checkpoints.filter { other in whole.map { $0.url != other.url && $0.isAbove(other.floor) } ?? false }.map(\.url))
-    if !isDryRun {
-      // One that was found there may have been copied by who syncs nothing, or its writer was stopped before its name was on
-      // the disk (H-26).
-      if let whole { try DurableFile.sync(whole.url) }
-      try DurableFile.sync(remote.checkpoints)
-      for name in segments.sorted(by: { $0.text < $1.text }) {
-        try Task.checkCancellation()
-        try listing.delete(name)
-      }
-      for url in lower.sorted(by: { $0.path < $1.path }) { try delete(url) }
-      try listing.syncFolder()
+    return segments
+  }
+
+  private func delete(
+    _ segments: Set<SegmentFileName>, _ checkpoints: Set<URL>, inPlaceOf whole: CheckpointFile
+  ) throws {
+    // One that was found there may have been copied by who syncs nothing, or its writer was stopped before its name was on the
+    // disk (H-26).
+    try DurableFile.sync(whole.url)
+    try DurableFile.sync(remote.checkpoints)
+    for name in segments.sorted(by: { $0.text < $1.text }) {
+      try Task.checkCancellation()
+      try listing.delete(name)
     }
-    listing.forget(segments)
-    listing.forget(lower)
+    for url in checkpoints.sorted(by: { $0.path < $1.path }) { try delete(url) }
+    try listing.syncFolder()
   }
 
   func delete(_ url: URL) throws {

@@ -32,12 +32,20 @@ package struct FolderCheck: Sendable {
 
   /// - Returns: `false` if a file was taken away meanwhile.
   private mutating func read(_ remote: FolderRemote, _ magic: MagicData?) throws -> Bool {
-    let dataSet = try remote.dataSet()
-    var listing = try FolderListing(limited: remote, dataSet)
+    var listing = try FolderListing(limited: remote, try remote.dataSet())
     // What was gone then has been looked for again.
     listing.hasVanished = false
     if let error = listing.unheard { damaged.append(error.message) } else { try listing.checkForks() }
-    guard !listing.hasVanished else { return false }
+    guard !listing.hasVanished, try readSegments(listing), try readCheckpoints(listing) else { return false }
+    let frontier = listing.frontier
+    try readContents(remote, frontier, magic)
+    listing.findUnadopted()
+    gaps += listing.unadopted.map { MagicDataError.unadopted($0).message }
+    findGaps(listing, after: frontier)
+    return true
+  }
+
+  private mutating func readSegments(_ listing: FolderListing) throws -> Bool {
     damaged += listing.rejected.map(\.error.message)
     for file in listing.files {
       try Task.checkCancellation()
@@ -50,6 +58,10 @@ package struct FolderCheck: Sendable {
         damaged.append(error.message)
       }
     }
+    return true
+  }
+
+  private mutating func readCheckpoints(_ listing: FolderListing) throws -> Bool {
     damaged += listing.rejectedCheckpoints.map(\.error.message)
     for checkpoint in listing.checkpoints {
       switch try CheckpointVerdict(at: checkpoint, Task.checkCancellation) {
@@ -63,7 +75,11 @@ package struct FolderCheck: Sendable {
         damaged.append(error.message)
       }
     }
-    let frontier = listing.frontier
+    return true
+  }
+
+  /// Contents of assets: those that are there, and those that the database's objects name.
+  private mutating func readContents(_ remote: FolderRemote, _ frontier: Frontier, _ magic: MagicData?) throws {
     var (named, contents): (Set<String>, [String]) = ([], [])
     do {
       if let magic { named = try magic.store.readBlocking { db in try FolderCheck.named(db, in: frontier) } }
@@ -85,8 +101,9 @@ package struct FolderCheck: Sendable {
         damaged.append(fault.message)
       }
     }
-    listing.findUnadopted()
-    gaps += listing.unadopted.map { MagicDataError.unadopted($0).message }
+  }
+
+  private mutating func findGaps(_ listing: FolderListing, after frontier: Frontier) {
     for replica in Set(listing.replicas + listing.put.replicas).sorted() {
       let missing =
         listing.hole(after: frontier[replica], of: replica)
@@ -94,7 +111,6 @@ package struct FolderCheck: Sendable {
       guard let missing else { continue }
       gaps.append("of replica \(replica) the transactions \(missing.lowerBound) to \(missing.upperBound) are missing")
     }
-    return true
   }
 
   /// The digits of the contents that rows name, but for those that changes name which a folder up to a frontier has not got

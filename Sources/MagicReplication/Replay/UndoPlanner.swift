@@ -73,77 +73,47 @@ struct UndoPlanner {
   private mutating func undo(_ key: ObjectKey, of type: StoredType) throws {
     let table = ObjectTable(type, db)
     guard let place = try table.place(of: key) ?? table.absentPlace(of: key) else { return }
-    var (now, without) = (ObjectState(), ObjectState())
-    var entries: [(version: Version, address: TransactionAddress, row: Int64, isUndone: Bool, entry: Entry)] = []
-    try journal.forEachEntry(from: place.last) { stamp, root, place, entry in
-      let (replica, sequence) = try journal.address(ofRow: place.row)
-      let address = TransactionAddress(replica: replica, sequence: sequence)
-      let version = Version(stamp: stamp, root: root)
-      now.fold(entry.operation, entry.fields, at: version, of: type.schema)
-      entries.append((version, address, place.row, has(stamp, address), entry))
-    }
-    entries.sort { $0.version < $1.version }
-    // What is held under two ids is one transaction (J-3).
-    let undone = Dictionary(grouping: entries.filter { $0.isUndone }) { $0.version }
-    for index in entries.indices where !entries[index].isUndone {
-      guard let same = undone[entries[index].version] else { continue }
-      let name = try journal.name(ofRow: entries[index].row)
-      entries[index].isUndone = try same.contains { try journal.name(ofRow: $0.row) == name }
-    }
-    let undoneRemoves = Set(entries.filter { $0.isUndone && $0.entry.operation.isRemove }.map(\.version.stamp))
-    let lastRevival = entries.last { $0.isUndone && $0.entry.operation.code == .revival }?.version
-    var isMadeByRevival = lastRevival != nil
-    for entry in entries where !entry.isUndone {
-      // Without the remove nobody would have purged what it removed.
-      if let remove = entry.entry.operation.knownRemove, undoneRemoves.contains(remove.stamp) { continue }
-      without.fold(entry.entry.operation, entry.entry.fields, at: entry.version, of: type.schema)
-      // It was there when it was made again, or others have removed it since, or made it again.
-      if let lastRevival {
-        if entry.version < lastRevival { isMadeByRevival = !without.isAlive }
-        let operation = entry.entry.operation
-        if entry.version > lastRevival, operation.isRemove || operation.code == .revival { isMadeByRevival = false }
-      }
-    }
-    let firsts = Dictionary(entries.enumerated().map { ($0.element.version, $0.offset) }) { first, _ in first }
-    var seen: Set<KeptWrite> = []
-    func keep(_ slot: Int?, _ version: Version?) {
-      // Of one property several elements may be left.
-      guard let version, let first = firsts[version] else { return }
-      guard seen.insert(KeptWrite(slot: slot, version: version)).inserted else { return }
-      let address = entries[first].address
-      made.kept.append(
-        UndoPlan.Kept(
-          type: type.schema.name.text, object: key.text, property: slot.map { type.schema.fields[$0].name.text },
-          author: .init(time: version.stamp.date, replica: address.replica.description, sequence: address.sequence)))
-    }
-    let firstUndone = entries.first { $0.isUndone }?.version
-    switch (now.isAlive, without.isAlive) {
+    let history = try UndoneHistory(journal, from: place.last, of: type.schema, isUndone: has)
+    let (without, isMadeByRevival) = history.withoutUndone()
+    switch (history.now.isAlive, without.isAlive) {
     case (true, true):
       // What others made of an object is nothing without what made it.
-      let firstUpdate = entries.first { $0.entry.operation.isLife }
-      let isMadeByFirst =
-        firstUpdate.map { first in first.isUndone && !entries.contains { !$0.isUndone && $0.version < first.version } } ?? false
-      if isMadeByFirst || isMadeByRevival {
-        return keep(nil, entries.last { !$0.isUndone }?.version)
-      }
-      var earliest = EarliestWrites()
-      for entry in entries where entry.isUndone { earliest.add(entry.entry.fields, at: entry.version, of: type.schema) }
-      for write in now.values {
-        guard let first = firsts[write.version], !entries[first].isUndone else { continue }
-        let slot = type.schema.slots[write.field]
-        if earliest.isAny(before: write, in: slot) { keep(slot, write.version) }
-      }
-      let changes = now.row.changes(to: without.row, of: type.schema)
+      guard !history.isMadeByUndone, !isMadeByRevival else { return keep(history.lastKept, as: nil, of: key, type) }
+      keepLaterWrites(history, of: key, type)
+      let changes = history.now.row.changes(to: without.row, of: type.schema)
       guard !changes.isEmpty else { return }
-      add(.change, key, type, now.row, without.row, .update(changes))
+      add(.change, key, type, history.now.row, without.row, .update(changes))
     case (true, false):
-      add(.remove, key, type, now.row, [], .remove)
+      add(.remove, key, type, history.now.row, [], .remove)
     case (false, true):
       add(.revive, key, type, [], without.row, .revival(without.row))
     case (false, false):
-      guard let removed = now.removed, let firstUndone, removed > firstUndone else { return }
-      if let first = firsts[removed], !entries[first].isUndone { keep(nil, removed) }
+      guard let removed = history.now.removed, let firstUndone = history.firstUndone, removed > firstUndone else { return }
+      keep(history.kept(at: removed), as: nil, of: key, type)
     }
+  }
+
+  /// Values that others wrote after what is undone stay as they are. Of one property several elements may.
+  private mutating func keepLaterWrites(_ history: UndoneHistory, of key: ObjectKey, _ type: StoredType) {
+    let earliest = history.earliestUndone()
+    var seen: Set<KeptWrite> = []
+    for write in history.now.values {
+      let slot = type.schema.slots[write.field]
+      guard let kept = history.kept(at: write.version), earliest.isAny(before: write, in: slot),
+        seen.insert(KeptWrite(slot: slot, version: write.version)).inserted
+      else { continue }
+      keep(kept, as: slot, of: key, type)
+    }
+  }
+
+  /// - Parameter slot: the property's; `nil` for the object as a whole.
+  private mutating func keep(_ item: UndoneHistory.Item?, as slot: Int?, of key: ObjectKey, _ type: StoredType) {
+    guard let item else { return }
+    made.kept.append(
+      UndoPlan.Kept(
+        type: type.schema.name.text, object: key.text, property: slot.map { type.schema.fields[$0].name.text },
+        author: .init(
+          time: item.version.stamp.date, replica: item.address.replica.description, sequence: item.address.sequence)))
   }
 
   private mutating func add(
@@ -167,57 +137,6 @@ struct UndoPlanner {
 
 /// A write that is left as it is.
 private struct KeptWrite: Hashable {
-  /// `nil` for the object as a whole.
-  let slot: Int?
+  let slot: Int
   let version: Version
-}
-
-/// Of some writes to an object the earliest to each name and each element: whether a later one took the place of any.
-private struct EarliestWrites {
-  private enum Part: Hashable {
-    case member(ObjectKey)
-    case place([UInt8])
-    /// A set, a dictionary, and what is one as a whole.
-    case set, dictionary, whole
-  }
-
-  private struct Place: Hashable {
-    let slot: Int
-    let part: Part
-  }
-
-  private var earliest: [Place: Version] = [:]
-
-  /// - Parameter version: none that was added is above it.
-  mutating func add(_ fields: [FieldValue], at version: Version, of type: TypeSchema) {
-    for field in fields {
-      let slot = type.slots[field.field]
-      switch field.value {
-      case .set(let elements):
-        add(.set, slot, version)
-        for element in elements { add(.member(element.key), slot, version) }
-      case .dictionary(let elements):
-        add(.dictionary, slot, version)
-        for element in elements { add(.place(element.name), slot, version) }
-      default: add(.whole, slot, version)
-      }
-    }
-  }
-
-  private mutating func add(_ part: Part, _ slot: Int, _ version: Version) {
-    let place = Place(slot: slot, part: part)
-    if earliest[place] == nil { earliest[place] = version }
-  }
-
-  /// Whether one comes before a write, of one element of several or of a value, that folds with it (M-13): of the same element,
-  /// if both have elements of one kind.
-  func isAny(before write: ObjectState.Write, in slot: Int) -> Bool {
-    let parts: [Part] =
-      switch write.value {
-      case .set(let elements): elements.map { Part.member($0.key) } + [.dictionary, .whole]
-      case .dictionary(let elements): elements.map { Part.place($0.name) } + [.set, .whole]
-      default: [.set, .dictionary, .whole]
-      }
-    return parts.contains { part in earliest[Place(slot: slot, part: part)].map { $0 < write.version } ?? false }
-  }
 }

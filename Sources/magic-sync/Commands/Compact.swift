@@ -151,83 +151,95 @@ struct Compact: Command {
     var outcome: Outcome { Outcome(text: text, content: self) }
 
     private var text: String {
+      ((database.map(lines(of:)) ?? []) + (remote.map(lines(of:)) ?? [])).joined(separator: "\n")
+    }
+
+    private func lines(of database: Database) -> [String] {
       var lines: [String] = []
-      if let database {
-        // All that stays as it is is no history to give up, whatever it was counted of.
-        if database.entries == database.keptEntries, database.journalBytes <= database.keptJournalBytes {
-          lines.append("database: no history to give up")
-        } else {
-          let file = isDryRun ? "" : "; the file has \(database.newBytes.asBytes), where it had \(database.bytes.asBytes)"
-          lines.append(
-            """
-            database: of \(database.entries.counted("change")) \(database.keptEntries.grouped) \(isDryRun ? "would stay" : "stay"), of \
-            \(database.journalBytes.asBytes) \(database.keptJournalBytes.asBytes)\(file)
-            """)
-        }
-        if database.purged > 0 {
-          lines.append(
-            "\(isDryRun ? "would purge" : "purged") \(database.purged.counted("removed object")): what \(database.purged == 1 ? "it" : "they") held goes with a compaction after every replica has heard of it"
-          )
-        }
-        if database.isBeyondMemory {
-          lines.append(
-            """
-            more is acknowledged than is remembered (10,000 replicas, 1,000,000 ends of what they hold): what some say is not heard, and history stays; expire replicas \
-            that are no more: magic-sync peers DB
-            """)
-        }
-        for replica in database.waitsFor {
-          // Who is expired is remembered, and heard once it pushes again.
-          let nothing = database.isBeyondMemory ? "nothing that is remembered" : "nothing"
-          lines.append(
-            "waits for replica \(replica.called(peers[replica]?.name)), which has acknowledged \(nothing); let it push, or expire it: magic-sync peers DB --expire \(replica)"
-          )
-        }
-        for (replica, transactions) in database.behind.sorted(by: { $0.key < $1.key }).prefix(Content.mostBehind) {
-          let heard = peers[replica]?.acknowledged.map { ", last heard of on \($0)," } ?? ""
-          lines.append(
-            "\(transactions.counted("transaction")) \(transactions == 1 ? "stays" : "stay") until replica \(replica.called(peers[replica]?.name))\(heard) has acknowledged \(transactions == 1 ? "it" : "them")"
-          )
-        }
-        if database.behind.count > Content.mostBehind {
-          lines.append("and \((database.behind.count - Content.mostBehind).counted("other replica")): magic-sync peers DB")
-        }
-        if !database.behind.isEmpty {
-          lines.append("expire whoever does not come back: magic-sync peers DB --expire REPLICA")
-        }
-        if database.unsent > 0 {
-          lines.append(
-            "\(database.unsent.counted("transaction")) of this database \(database.unsent == 1 ? "stays" : "stay") until pushed"
-          )
-        }
-      }
-      if let remote {
-        let (files, verb) = (remote.segments.countedSegments(and: remote.checkpoints), isDryRun ? "would become" : "became")
+      // All that stays as it is is no history to give up, whatever it was counted of.
+      if database.entries == database.keptEntries, database.journalBytes <= database.keptJournalBytes {
+        lines.append("database: no history to give up")
+      } else {
+        let file = isDryRun ? "" : "; the file has \(database.newBytes.asBytes), where it had \(database.bytes.asBytes)"
         lines.append(
-          remote.segments == remote.newSegments && remote.bytes == remote.newBytes
-            ? "remote: \(files), nothing to be made fewer"
-            : """
-            remote: \(files) \(verb) \(remote.newSegments.countedSegments(and: remote.newCheckpoints)), \
-            \(remote.bytes.asBytes) \(verb) \(remote.newBytes.asBytes)
-            """)
-        if let checkpoint = remote.waitsFor {
-          lines.append(
-            """
-            remote: history stays there until this database has taken \(checkpoint): sync, which says why if it does not take it
-            """)
-        }
-        if remote.leftovers > 0 {
-          lines.append(
-            "remote: \(isDryRun ? "would delete" : "deleted") \(remote.leftovers.counted("temporary file")) of killed writers, \(remote.leftoverBytes.asBytes)"
-          )
-        }
-        if remote.contents > 0 {
-          lines.append(
-            "remote: \(isDryRun ? "would delete" : "deleted") \(remote.contents.counted("content")) of assets that nothing names, \(remote.contentBytes.asBytes)"
-          )
-        }
+          """
+          database: of \(database.entries.counted("change")) \(database.keptEntries.grouped) \(isDryRun ? "would stay" : "stay"), of \
+          \(database.journalBytes.asBytes) \(database.keptJournalBytes.asBytes)\(file)
+          """)
       }
-      return lines.joined(separator: "\n")
+      if database.purged > 0 {
+        lines.append(
+          "\(isDryRun ? "would purge" : "purged") \(database.purged.counted("removed object")): what \(database.purged == 1 ? "it" : "they") held goes with a compaction after every replica has heard of it"
+        )
+      }
+      if database.isBeyondMemory {
+        lines.append(
+          """
+          more is acknowledged than is remembered (10,000 replicas, 1,000,000 ends of what they hold): what some say is not heard, and history stays; expire replicas \
+          that are no more: magic-sync peers DB
+          """)
+      }
+      lines += awaited(by: database)
+      if database.unsent > 0 {
+        lines.append(
+          "\(database.unsent.counted("transaction")) of this database \(database.unsent == 1 ? "stays" : "stay") until pushed"
+        )
+      }
+      return lines
+    }
+
+    /// Whom history waits for.
+    private func awaited(by database: Database) -> [String] {
+      var lines: [String] = []
+      for replica in database.waitsFor {
+        // Who is expired is remembered, and heard once it pushes again.
+        let nothing = database.isBeyondMemory ? "nothing that is remembered" : "nothing"
+        lines.append(
+          "waits for replica \(replica.called(peers[replica]?.name)), which has acknowledged \(nothing); let it push, or expire it: magic-sync peers DB --expire \(replica)"
+        )
+      }
+      for (replica, transactions) in database.behind.sorted(by: { $0.key < $1.key }).prefix(Content.mostBehind) {
+        let heard = peers[replica]?.acknowledged.map { ", last heard of on \($0)," } ?? ""
+        lines.append(
+          "\(transactions.counted("transaction")) \(transactions == 1 ? "stays" : "stay") until replica \(replica.called(peers[replica]?.name))\(heard) has acknowledged \(transactions == 1 ? "it" : "them")"
+        )
+      }
+      if database.behind.count > Content.mostBehind {
+        lines.append("and \((database.behind.count - Content.mostBehind).counted("other replica")): magic-sync peers DB")
+      }
+      if !database.behind.isEmpty {
+        lines.append("expire whoever does not come back: magic-sync peers DB --expire REPLICA")
+      }
+      return lines
+    }
+
+    private func lines(of remote: Folder) -> [String] {
+      var lines: [String] = []
+      let (files, verb) = (remote.segments.countedSegments(and: remote.checkpoints), isDryRun ? "would become" : "became")
+      lines.append(
+        remote.segments == remote.newSegments && remote.bytes == remote.newBytes
+          ? "remote: \(files), nothing to be made fewer"
+          : """
+          remote: \(files) \(verb) \(remote.newSegments.countedSegments(and: remote.newCheckpoints)), \
+          \(remote.bytes.asBytes) \(verb) \(remote.newBytes.asBytes)
+          """)
+      if let checkpoint = remote.waitsFor {
+        lines.append(
+          """
+          remote: history stays there until this database has taken \(checkpoint): sync, which says why if it does not take it
+          """)
+      }
+      if remote.leftovers > 0 {
+        lines.append(
+          "remote: \(isDryRun ? "would delete" : "deleted") \(remote.leftovers.counted("temporary file")) of killed writers, \(remote.leftoverBytes.asBytes)"
+        )
+      }
+      if remote.contents > 0 {
+        lines.append(
+          "remote: \(isDryRun ? "would delete" : "deleted") \(remote.contents.counted("content")) of assets that nothing names, \(remote.contentBytes.asBytes)"
+        )
+      }
+      return lines
     }
   }
 }

@@ -68,43 +68,26 @@ struct Peers: Command {
       return Outcome(
         text: "expired replica \(expired): it is not waited for until it pushes again", content: ["expired": expired])
     }
-    let (peers, hasRemote, failure) = try await known(database)
-    for peer in peers {
-      if output.json { try output.event("peer", peer) } else { try output.line(peer.text(hasRemote: hasRemote)) }
+    return try await remote.askedIfItCanBe(in: database, connection) { place, failure in
+      let asked = failure == nil ? place : nil
+      let peers = try await asking(database, asked) { magic, remote in
+        if let remote { return try await MagicReplicator(magic, over: remote).remembering().status().peers }
+        return try await magic.replicas()
+      }
+      for peer in peers {
+        if output.json { try output.event("peer", peer) } else { try output.line(peer.text(hasRemote: asked != nil)) }
+      }
+      if let failure { Terminal.say(failure.message, .red) }
+      return Outcome(
+        text: "", content: Content(peers: peers.count, error: failure.map { ErrorRecord($0) }),
+        status: failure?.code.exitCode ?? .success)
     }
-    if let failure { Terminal.say(failure.message, .red) }
-    return Outcome(
-      text: "", content: Content(peers: peers.count, error: failure.map { ErrorRecord($0) }),
-      status: failure?.code.exitCode ?? .success)
   }
 
   private struct Content: Encodable {
     let peers: Int
     /// Why the remote was not looked at.
     let error: ErrorRecord?
-  }
-
-  /// One that is only served knows of no remote, and of the others by itself; so does any other where the remote is away.
-  private func known(
-    _ database: CommandDatabase
-  ) async throws -> (peers: [ReplicationStatus.Peer], hasRemote: Bool, failure: MagicDataError?) {
-    let failure: MagicDataError
-    do {
-      let place = try await remote.placeIfAny(in: database, connection)
-      let peers = try await asking(database, place) { magic, remote in
-        if let remote { return try await MagicReplicator(magic, over: remote).remembering().status().peers }
-        return try await magic.replicas()
-      }
-      return (peers, place != nil, nil)
-    } catch let error as MagicDataError where !Task.isCancelled {
-      failure = error
-    }
-    do {
-      return (try await database.use { magic in try await magic.replicas() }, false, failure)
-    } catch is MagicDataError {
-      // It is the database.
-      throw failure
-    }
   }
 
   private func asking<Result>(

@@ -28,21 +28,18 @@ struct Status: Command {
 
   func perform() async throws -> Outcome {
     let database = try CommandDatabase(database.path, output)
-    var place: RemoteLocation?
-    do {
-      place = try await remote.placeIfAny(in: database, connection)
-      if let place { return try await outcome(database, place) }
-      guard !isCheck else { throw RemoteLocation.noneIsNamed }
-    } catch let error as MagicDataError where !Task.isCancelled {
-      return try await outcome(database, place, without: error)
+    return try await remote.askedIfItCanBe(in: database, connection) { place, failure in
+      if let place, failure == nil { return try await outcome(database, place) }
+      guard failure != nil || !isCheck else { throw RemoteLocation.noneIsNamed }
+      let content = try await alone(database, place, without: failure)
+      if let failure { Terminal.say(failure.message, .red) }
+      return Outcome(text: isSilent ? "" : content.text, content: content, status: failure?.code.exitCode ?? .success)
     }
-    let content = try await alone(database)
-    return Outcome(text: content.text, content: content)
   }
 
   /// What the database has by itself.
   private func alone(
-    _ database: CommandDatabase, _ place: RemoteLocation? = nil, without error: MagicDataError? = nil
+    _ database: CommandDatabase, _ place: RemoteLocation?, without error: MagicDataError?
   ) async throws -> Content {
     try await database.use { magic in
       var remotes: [NamedRemote]?
@@ -51,21 +48,6 @@ struct Status: Command {
         nil, try await magic.statistics(), try await magic.compact(isDryRun: true), database.path, place?.text,
         peers: try await magic.replicas(), remotes: remotes, error: error)
     }
-  }
-
-  /// The same where the remote is away, which for an offline store is no reason to say nothing.
-  private func outcome(
-    _ database: CommandDatabase, _ place: RemoteLocation?, without failure: MagicDataError
-  ) async throws -> Outcome {
-    let content: Content
-    do {
-      content = try await alone(database, place, without: failure)
-    } catch is MagicDataError {
-      // It is the database.
-      throw failure
-    }
-    Terminal.say(failure.message, .red)
-    return Outcome(text: isSilent ? "" : content.text, content: content, status: failure.code.exitCode)
   }
 
   private func outcome(_ database: CommandDatabase, _ place: RemoteLocation) async throws -> Outcome {

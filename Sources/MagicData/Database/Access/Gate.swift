@@ -42,7 +42,7 @@ package final class Gate: Sendable {
       return true
     }
 
-    /// The same; if there is no place, the waiter joins the line.
+    /// Enters as above; if there is no place, the waiter joins the line.
     mutating func enter(with ticket: Ticket, or waiter: @autoclosure () -> Waiting) -> Bool {
       if enter() { return true }
       line.append(ticket)

@@ -63,7 +63,7 @@ final class ShortReadPool: @unchecked Sendable {
     try reading { reader in try reader.queue.unsafeRead(body) }
   }
 
-  /// The same of one statement, without the way through GRDB's queue: a sixth of what a look-up takes.
+  /// Runs one statement, without the way through GRDB's queue, which is a sixth of what a look-up takes.
   func read<Result>(_ sql: String, _ body: (consuming SQL) throws -> Result) throws -> Result? {
     try reading { reader in try body(SQL(reader.db, reader.statement(sql))) }
   }

@@ -196,7 +196,7 @@ extension Store {
     }
   }
 
-  /// The same; then checks that the file is in its place, and makes room in the log.
+  /// Begins a transaction as above, then checks that the file is in its place, and makes room in the log.
   func begins(_ db: Database, within seconds: TimeInterval) throws -> Bool {
     guard try Store.begins(db, within: seconds) else { return false }
     try prepare(db)

@@ -58,7 +58,7 @@ package struct DatabaseLocation: Sendable, Equatable {
     self.init(path)
   }
 
-  /// Of the file's identity (J-30).
+  /// The file that marks the database's identity (J-30).
   var mark: URL { URL(fileURLWithPath: file.path + DatabaseLocation.markSuffix) }
   static let markSuffix = "-replica"
 

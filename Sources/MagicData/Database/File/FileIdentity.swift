@@ -22,7 +22,7 @@ package struct FileIdentity: Hashable, Sendable {
     self.init(status)
   }
 
-  /// Of what has this name itself: a link there is not what it leads to.
+  /// The identity of what has this name itself: of a link, and not of what it leads to.
   init?(path: UnsafePointer<CChar>) {
     var status = stat()
     guard lstat(path, &status) == 0 else { return nil }

@@ -15,7 +15,7 @@ extension MagicData {
     try await location.make { aside in try await fill(Store(.file(aside, mustExist: false)), body) }
   }
 
-  /// The same in place of a database that is there: that one goes when the other is whole, and stays if `body` throws.
+  /// Builds a database in place of one that is there, which goes when the new one is whole, and stays if `body` throws.
   ///
   /// - Throws: also `busy` if somebody has the one that is there open, at the beginning or at the end; `exists` if none is
   ///   there, and assets of one are.

@@ -1,7 +1,7 @@
 internal import GRDB
 
 extension Store {
-  /// Of the file and all that is still in SQLite's WAL.
+  /// The size of the file and of all that is still in SQLite's WAL.
   package func fileBytes() async throws -> Int {
     try await read { db in try Store.number(db, Statements.selectSize) }
   }

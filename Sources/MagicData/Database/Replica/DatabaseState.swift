@@ -12,7 +12,7 @@ package struct DatabaseState: Sendable, Equatable {
   package private(set) var lastStamp: Stamp
   /// Names the file to the objects that are fetched from it.
   let store: Identifier
-  /// Of the own replica; 0 if it has written nothing.
+  /// The last sequence of the database's own replica; 0 if it has written nothing.
   package private(set) var lastSequence: UInt64
   /// The journal's last row, and the run that it belongs to.
   package private(set) var lastRow: Int64

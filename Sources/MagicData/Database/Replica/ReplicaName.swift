@@ -58,7 +58,7 @@ package struct ReplicaName: Sendable {
   }
 }
 
-/// Of two the later one counts, and of one time the higher by its bytes (L-3).
+/// The later of two names counts, and of two of the same time the higher by its bytes (L-3).
 extension ReplicaName: Comparable {
   package static func == (left: ReplicaName, right: ReplicaName) -> Bool {
     left.time == right.time && left.text.utf8.elementsEqual(right.text.utf8)

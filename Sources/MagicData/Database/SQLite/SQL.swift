@@ -104,7 +104,7 @@ package struct SQL: ~Copyable {
     }
   }
 
-  /// Of memory that lasts until the statement has run. It is bound anew before it runs again.
+  /// Binds memory that lasts until the statement has run. It is bound anew before it runs again.
   mutating func bind(_ next: UnsafeMutablePointer<NextEntry>) throws {
     bound += 1
     try check(sqlite3_bind_pointer(pointer, bound, next, NextEntry.pointerType, nil))
@@ -168,7 +168,7 @@ package struct SQL: ~Copyable {
   @discardableResult
   package consuming func run() throws -> Int { try drain() }
 
-  /// The same, and then the statement can be bound anew.
+  /// Runs the statement, which can be bound anew afterwards.
   package mutating func runOnce() throws -> Int {
     defer {
       sqlite3_reset(pointer)

@@ -158,7 +158,7 @@ enum Statements {
     """
 
   static let selectSize = "SELECT (SELECT page_count FROM pragma_page_count) * (SELECT page_size FROM pragma_page_size)"
-  /// Of what is kept under a floor each row has its own number of entries (J-32).
+  /// Each row of what is kept under a floor has its own number of entries (J-32).
   static let selectJournalSize = """
     SELECT
       CASE WHEN EXISTS (SELECT 1 FROM magic_floor)

@@ -12,10 +12,10 @@ final class MappedType: Sendable {
   let columns: [Int]
   let reads: [ColumnRead]
   let columnNames: String
-  /// The same as statements, by which objects are read.
+  /// The statements by which objects are read.
   let (selectAll, selectByKey, selectByZIndex): (String, String, String)
   let (selectByZIndexes, selectByZIndexRange): (String, String)
-  /// The same, of all objects and of some, for `RowFunction`; `nil` if there are too many columns.
+  /// Statements for `RowFunction`, of all objects and of some; `nil` if there are too many columns.
   let (takeAll, takeByZIndexes, takeByZIndexRange): (String?, String?, String?)
   /// How many ranges of numbers are not worth a try to read them so, since the last one had gaps.
   let gaps = Locked(0)
@@ -43,7 +43,7 @@ final class MappedType: Sendable {
   let fieldCount: Int
   /// By property how far the journal was when the database had no values of its former kinds.
   let withoutFormer = Locked<[Int: JournalPosition]>([:])
-  /// Of reading all objects.
+  /// Whether reading all objects has taken long.
   let pace = SlowReadFlag()
   /// Whether all indexes are there; where nothing can be written, those that are missing are done without.
   let hasIndexes: Bool
@@ -128,7 +128,7 @@ final class MappedType: Sendable {
     return try found.missingIndexes(db).isEmpty ? found : nil
   }
 
-  /// The same, with its table and the columns and indexes that are new made.
+  /// What is known of a type, with its table and the columns and indexes that are new made.
   static func make(_ layout: Layout, _ db: Connection) throws -> MappedType {
     var schema = try StoredSchema(db)
     try schema.checkPrimary(layout, db)

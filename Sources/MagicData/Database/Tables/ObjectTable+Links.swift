@@ -4,7 +4,7 @@ package import MagicJournal
 /// One link of an owner, with what tells it from others.
 package struct Link: Sendable, Hashable {
   package let target: Int64
-  /// Of a dictionary.
+  /// The key that stands for the member in a dictionary; empty elsewhere.
   package var name: [UInt8] = []
 }
 

@@ -25,14 +25,14 @@ package struct ObjectTable {
     self.db = db
   }
 
-  /// Of an object that has a row.
+  /// The place of an object that has a row.
   package func place(of key: ObjectKey) throws -> ObjectPlace? {
     var select = try SQL(db, type.selectZIndex(key))
     try select.bind(key.value)
     return try select.step() ? ObjectPlace(zIndex: select.integer(0), last: select.place(1)) : nil
   }
 
-  /// Of one that has none.
+  /// The place of an object that has entries and no row.
   package func absentPlace(of key: ObjectKey) throws -> ObjectPlace? {
     var select = try SQL(db, Statements.selectAbsent)
     try select.bind(type.id)
@@ -93,7 +93,7 @@ package struct ObjectTable {
     return rows
   }
 
-  /// The same one by one, for who changes nothing meanwhile.
+  /// Visits the rows one by one, for callers that change nothing meanwhile.
   package func forEachRow(_ body: (ObjectKey, ObjectPlace) throws -> Void) throws {
     var select = try SQL(db, type.selectKeys)
     while try select.step() {
@@ -122,7 +122,7 @@ package struct ObjectTable {
     return rows
   }
 
-  /// The same one by one, for who changes nothing meanwhile.
+  /// Visits the objects without a row one by one, for callers that change nothing meanwhile.
   package func forEachAbsent(_ body: (ObjectKey, ObjectPlace) throws -> Void) throws {
     var select = try SQL(db, Statements.selectAllAbsent)
     try select.bind(type.id)

@@ -5,7 +5,7 @@ package struct RowReadAhead {
   private struct Row {
     let place: ObjectPlace
     let isText: Bool
-    /// Of its name in `names`.
+    /// The end of its name in `names`.
     let end: Int
   }
 

@@ -5,7 +5,7 @@ package struct StoredRelation: Sendable {
   package let kind: Value.Kind
   /// Without its fields.
   package let target: StoredType
-  /// Of links, if the kind has such.
+  /// The column that holds a link's key or position, if the kind has one.
   let unquoted: String
   let table: String
 
@@ -33,7 +33,7 @@ package struct StoredRelation: Sendable {
   /// Target and, of a dictionary, the key, in the order in which an instance has them.
   var select: String { "SELECT target, \(key) FROM \(table) WHERE owner = ? ORDER BY \(order)" }
 
-  /// The same of several owners, with the owner behind.
+  /// Selects the links of several owners, with the owner as the last column.
   func selectMany(asRange: Bool) -> String {
     let owners = asRange ? "BETWEEN ? AND ?" : "IN (\(ZIndexBatch.marks))"
     return "SELECT target, \(key), owner FROM \(table) WHERE owner \(owners) ORDER BY owner, \(order)"

@@ -8,7 +8,7 @@ package struct StoredSchema: Sendable {
 
   package var schema: Schema { Schema(types: types.map(\.schema)) }
 
-  /// Of all types.
+  /// The number of fields of all types.
   var fieldCount: Int { types.reduce(0) { $0 + $1.columns.count } }
 
   package init(_ db: Database) throws {

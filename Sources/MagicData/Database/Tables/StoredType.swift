@@ -229,9 +229,9 @@ package final class StoredType: Sendable {
     }
   }
   var selectNumber: String { "SELECT \(quotedKey) FROM \(quotedTable) WHERE z_index = ?" }
-  /// Of an object that is named by its birth.
+  /// Sets the number of an object that is named by its birth.
   var updateNumber: String { "UPDATE \(quotedTable) SET \(quotedKey) = ? WHERE magic_birth = ?" }
-  /// Below a bound.
+  /// Selects the highest number below a bound.
   var selectHighest: String {
     "SELECT \(quotedKey) FROM \(quotedTable) WHERE \(quotedKey) < ? ORDER BY \(quotedKey) DESC LIMIT 1"
   }
@@ -308,7 +308,7 @@ package final class StoredType: Sendable {
     }
   }
 
-  /// The same for `RowFunction`, whose rows have no order; `nil` if it does not take so many columns.
+  /// Selects rows for `RowFunction`, in no order; `nil` if it does not take so many columns.
   func take(_ fields: [Int], by condition: Condition = .nothing) -> String? {
     guard fields.count + 3 <= RowFunction.mostColumns else { return nil }
     return texts[.take(fields, condition)] {
@@ -333,7 +333,7 @@ package final class StoredType: Sendable {
     }
   }
 
-  /// Of the objects that can be shown. One whose claim has not arrived has no number (M-19).
+  /// The conditions of objects that can be shown. One whose claim has not arrived has no number (M-19).
   func shown(_ required: [[Int]], in prefix: String = "") -> [String] {
     (schema.hasNumbers ? ["\(prefix)\(quotedKey) IS NOT NULL"] : []) + required.map { isThere($0, in: prefix) }
   }

@@ -82,19 +82,19 @@ package struct CommandDatabase: Sendable {
     try await use(mustExist: true, body)
   }
 
-  /// The same for what only reads. A copy of another database keeps its id, so that the next exchange can say what it became.
+  /// Runs `body`, which only reads. A copy of another database keeps its id, so that the next exchange can say what it became.
   package func look<Result>(_ body: (MagicData) async throws -> Result) async throws -> Result {
     try await use(mustExist: true, isForReading: true, body)
   }
 
-  /// The same; one that is not there is made, empty. Tells whether it was.
+  /// Opens it; one that is not there is made, empty. Tells whether it was.
   package func useOrInit() async throws -> Bool {
     let lock = try await madeAlone()
     defer { withExtendedLifetime(lock) {} }
     return try await use(mustExist: false, isForReading: true) { $0.store.isNew }
   }
 
-  /// The same; one that is not there is made of what `body` puts into it, whole or not at all.
+  /// Opens it; one that is not there is made of what `body` puts into it, whole or not at all.
   package func useOrBuild<Result>(_ body: (MagicData) async throws -> Result) async throws -> Result {
     // One that somebody was killed at while he made it is made now.
     exists ? try await use(mustExist: false, body) : try await naming { try await MagicData.build(at: location, body) }

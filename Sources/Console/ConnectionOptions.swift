@@ -90,7 +90,7 @@ package struct ConnectionOptions: ParsableArguments {
   private static let groups = [["token-file"]] + ofTLS + [["insecure"]]
   private static let ofTLS = [["ca", "fingerprint"], ["cert", "key"]]
 
-  /// Of the command line.
+  /// What the command line gives.
   private var given: [String: String] {
     var given: [String: String?] = ["fingerprint": fingerprint, "insecure": isInsecure ? "" : nil]
     for (name, path) in [("token-file", tokenFile), ("ca", authority), ("cert", certificate), ("key", key)] {
@@ -99,7 +99,7 @@ package struct ConnectionOptions: ParsableArguments {
     return given.compactMapValues { $0 }
   }
 
-  /// Of the environment.
+  /// What the environment gives.
   private static var variables: [String: String] {
     var variables: [String: String?] = [
       "fingerprint": EnvironmentVariable.text("FINGERPRINT"), "insecure": EnvironmentVariable.flag("INSECURE") ? "" : nil,

@@ -22,7 +22,7 @@ package enum EnvironmentVariable {
   private struct Program {
     let name: String
     let names: Names
-    /// Of the variables.
+    /// What the names of the tool's variables begin with.
     let prefix: String
     var overruled: Set<String> = []
 
@@ -43,7 +43,7 @@ package enum EnvironmentVariable {
     program.withLock { _ = $0.overruled.insert(name) }
   }
 
-  /// Of the running tool.
+  /// The name of the running tool.
   static var programName: String { program.withLock { $0.name } }
 
   package static func flag(_ name: String) -> Bool { isOn(value(name)) ?? false }

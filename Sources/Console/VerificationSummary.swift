@@ -5,7 +5,7 @@ package import MagicReplication
 package struct VerificationSummary: Encodable, Sendable {
   let digest: String
   let objects, entries: Int
-  /// Of the database.
+  /// The faults of the database.
   let faults: [String]
   let assets: Int
   let orphanAssets, missingAssets, damagedAssets: [String]

@@ -29,7 +29,7 @@ public struct MagicStatistics: Sendable, Equatable {
     }
   }
 
-  /// Of the database file, with all that is still in SQLite's WAL.
+  /// The size of the database file, with all that is still in SQLite's WAL.
   public let bytes: Int
   /// This database's own replica id.
   public let replica: String

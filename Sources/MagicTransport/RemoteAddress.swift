@@ -42,7 +42,7 @@ public enum RemoteAddress: Sendable {
   /// The path that is meant by a path or a `file:` URL of a database.
   package static func databasePath(_ address: String) throws -> String { try path(of: address, "database", "path") }
 
-  /// The same as `source(at:)`, or what a server has, which is fetched into a temporary database.
+  /// A journal's source as `source(at:)` finds it, or what a server has, which is fetched into a temporary database.
   ///
   /// - Throws: also what a pull throws.
   package static func source(at address: String, options: SocketRemote.Options) async throws -> JournalSource {

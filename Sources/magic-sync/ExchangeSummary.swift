@@ -36,7 +36,7 @@ struct TransferSummary: Encodable, Sendable {
   var changes = 0
   var bytes = 0
   var inflatedBytes = 0
-  /// Of a pull.
+  /// The number of conflicts that a pull has met.
   var conflicts: Int?
   /// Contents of assets.
   var assets = 0

@@ -79,7 +79,7 @@ package final class AssetFolder: Sendable {
     }
   }
 
-  /// The same on the caller's thread.
+  /// Stages a content on the caller's thread.
   func staged(_ place: AssetPlace, _ content: Data?) throws -> StagedAsset {
     try make()
     guard let content else {

@@ -3,7 +3,7 @@ internal import MagicJournal
 
 /// What an asset is called and where its file is, as far as is known. Copies of an asset share it.
 final class AssetPlace: Sendable {
-  /// Of an asset that the app made.
+  /// The path extension of an asset that the app made.
   let pathExtension: String?
   private let known: Locked<(name: String?, folders: [AssetFolder])>
 
@@ -66,7 +66,7 @@ final class AssetPlace: Sendable {
     return try folder.content(of: name)
   }
 
-  /// The same, without a thread that waits.
+  /// Reads the content, without a thread that waits.
   @inline(never) func loadedContent() async throws -> Data {
     let (name, folder) = try kept()
     return try await folder.loadedContent(of: name)

@@ -15,7 +15,7 @@ package final class ChunkWriter {
     try self.init(named: DurableFile.temporary(beside: target), permissions: permissions)
   }
 
-  /// The same under a name that the caller knows to be nobody's.
+  /// Writes to a file of a name that the caller knows to be nobody's.
   package init(named temporary: URL, permissions: mode_t? = nil) throws {
     self.temporary = temporary
     descriptor = open(temporary.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, permissions ?? 0o666)

@@ -11,7 +11,7 @@ package enum DurableFile {
     try syncFolder(of: file)
   }
 
-  /// The same with a content that comes in parts: `body` hands them to its argument.
+  /// Writes a content that comes in parts: `body` hands them to its argument.
   ///
   /// - Parameter permissions: those that it gets, where the file system knows any, whatever the process's mask lets; without
   ///   them those of any new file.

@@ -7,7 +7,7 @@ package struct JournalCompaction {
   package struct Outcome: Sendable, Equatable {
     package var entries = 0
     package var keptEntries = 0
-    /// Of the journal's rows.
+    /// The size of the journal's rows.
     package var bytes = 0
     package var keptBytes = 0
   }

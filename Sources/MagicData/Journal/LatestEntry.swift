@@ -33,7 +33,7 @@ package struct LatestEntry {
 
   /// A value that is another one in an update.
   package struct Difference {
-    /// Of the update's value.
+    /// The index of the update's value.
     package let index: Int
     /// Where its own one is.
     fileprivate let value: Range<Int>

@@ -4,12 +4,12 @@ package import MagicJournal
 /// A change of one object, told by fields: for who mends or undoes, and has no instances.
 package struct ObjectChange: Sendable, Equatable {
   package enum Kind: Sendable, Equatable {
-    /// Of an object that has a row.
+    /// An update of an object that has a row.
     case update([FieldValue])
     case remove
-    /// Of one that has none: all that it is to show.
+    /// Makes an object again that has no row: all that it is to show.
     case revival([FieldValue])
-    /// Of one whose row is as it should be, and is in no entry: what the row shows, and its last entry, if it has one.
+    /// Takes over an object whose row is as it should be, and is in no entry: what the row shows, and its last entry, if any.
     case adoption([FieldValue], ObjectPlace)
   }
 

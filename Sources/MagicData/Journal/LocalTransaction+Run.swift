@@ -112,12 +112,12 @@ struct RunWriter: ~Copyable {
   /// What names it, encoded, if that is its birth: no run has that of a new object.
   private var birth = ByteWriter()
   private let type: MappedType
-  /// Of the next new object, while nobody else makes any.
+  /// The z index of the next new object, while nobody else makes any.
   var nextZIndex: Int64?
   private var statement: SQL?
   /// What the statement is for.
   private var use: (written: UInt64, isNew: Bool) = (0, false)
-  /// Of an update: the fields that were written, if these are not all.
+  /// The fields that an update writes, if these are not all.
   private var changes: [UInt8] = []
   private var object: (key: Range<Int>, fields: Range<Int>) = (0..<0, 0..<0)
   /// What the entry counts towards a transaction's limit (J-20).
@@ -167,7 +167,7 @@ struct RunWriter: ~Copyable {
     return entry.last
   }
 
-  /// Of the next new object.
+  /// The z index of the next new object.
   func firstZIndex() throws -> Int64 { try nextZIndex ?? table.nextZIndex() }
 
   private mutating func prepare(_ written: UInt64, isNew: Bool, _ birth: Birth?) throws {

@@ -89,7 +89,7 @@ extension LocalTransaction {
     return now
   }
 
-  /// The same of one that may have its row elsewhere, or none: `nil` if that is so.
+  /// Writes an object that may have its row elsewhere, or none: `nil` if that is so.
   private mutating func write(
     _ changes: [FieldValue], _ key: ObjectKey, at zIndex: Int64, _ table: ObjectTable
   ) throws -> ObjectPlace? {

@@ -35,7 +35,7 @@ struct LocalTransaction {
 
   var state: DatabaseState { progress.state }
   var name: TransactionName { progress.name }
-  /// Of the next entry.
+  /// The number of the next entry.
   var ordinal: UInt32 { progress.ordinal }
 
   /// As the first thing in one of SQLite's, right after `BEGIN IMMEDIATE`.
@@ -62,7 +62,7 @@ struct LocalTransaction {
     self.progress = progress
   }
 
-  /// The same for one change; returns also how far it has come then.
+  /// Makes one change; returns also how far the transaction has come then.
   static func change<Result>(
     _ db: Database, _ store: Identifier, from progress: Progress, _ body: (inout LocalTransaction) throws -> Result
   ) throws -> (Result, Progress) {
@@ -179,7 +179,7 @@ struct LocalTransaction {
     try progress.writer.append(entry, zIndex: zIndex, previous: previous, db)
   }
 
-  /// The same of the object that was written last of a run.
+  /// Appends the entry of the object that was written last of a run.
   mutating func append(_ run: borrowing RunWriter, zIndex: Int64, previous: EntryPlace) throws {
     progress.ordinal += 1
     try count(run.size)
@@ -189,7 +189,7 @@ struct LocalTransaction {
     }
   }
 
-  /// The same of an object that was inserted with others.
+  /// Appends the entry of an object that was inserted with others.
   mutating func append(_ entry: ArraySlice<UInt8>, size: Int) throws {
     progress.ordinal += 1
     try count(size)
@@ -314,7 +314,7 @@ extension Entry {
 }
 
 extension Store {
-  /// Of a write that takes longer the file may have lost its place meanwhile.
+  /// How long a write may take without another look at the file, which may have lost its place meanwhile.
   private static let shortly = Duration.milliseconds(1)
 
   /// Runs `body` in a transaction of this replica: all of it happens, or none. The caller has passed the gate.

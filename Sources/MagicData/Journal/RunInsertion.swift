@@ -4,7 +4,7 @@ internal import MagicJournal
 struct RunInsertion: ~Copyable {
   struct Object {
     let zIndex: Int64
-    /// Of one without a primary value.
+    /// The birth of an object without a primary value.
     let birth: Birth?
     /// Its entry, among `entries`.
     let entry: Range<Int>
@@ -24,7 +24,7 @@ struct RunInsertion: ~Copyable {
   private var statement: SQL?
   /// The properties that the statement is for.
   private var present: UInt64 = 0
-  /// Of their values, without the primary one.
+  /// The number of their values, without the primary one.
   private var columns = 0
   /// Whether one was held already, or removed, as then others mostly are.
   var hasMet = false

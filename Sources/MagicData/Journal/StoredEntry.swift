@@ -4,7 +4,7 @@ package import MagicJournal
 package struct StoredEntry {
   package var entry: Entry
   package let zIndex: Int64
-  /// Of the same object.
+  /// The entry before it of the same object.
   package let previous: EntryPlace
 
   package func encode(to writer: inout ByteWriter) {
@@ -184,7 +184,7 @@ package struct EntryRow: Sendable {
     return ranges
   }
 
-  /// The same row with another entry in one's place.
+  /// The row with another entry in one's place.
   static func replacing(_ index: Int, in data: [UInt8], by entry: StoredEntry) throws(JournalError) -> EntryRow {
     var row = EntryRow()
     for (number, part) in try parts(of: data).enumerated() {
@@ -253,13 +253,13 @@ package struct EntryRow: Sendable {
   }
 }
 
-/// Of some entries of one row, by their indexes, which ones are to stand before them.
+/// Which entries are to stand before some entries of one row, by the indexes of these.
 struct RowLinks {
   private var places: [EntryPlace?] = []
 
   init() {}
 
-  /// Of one entry.
+  /// The link of one entry.
   init(of index: Int, _ previous: EntryPlace) {
     self[index] = previous
   }

@@ -7,7 +7,7 @@ struct FetchedRow: @unchecked Sendable {
   /// With the values by property, as they were stored. They may be moved out if something else is left in their place.
   let storage: Storage
   let place: ObjectPlace
-  /// Of an object that is named by it.
+  /// The birth of an object that is named by it.
   let birth: Birth?
 
   /// The values, of which none was taken.
@@ -22,7 +22,7 @@ struct FetchedRow: @unchecked Sendable {
     try find(key, type, SQL(db, type.selectByKey), mayBeIncomplete: mayBeIncomplete)
   }
 
-  /// The same.
+  /// The object with a key, found by a statement that is prepared already.
   ///
   /// - Parameter select: the type's `selectByKey`.
   static func find(

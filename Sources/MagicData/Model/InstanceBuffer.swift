@@ -7,10 +7,10 @@ internal import MagicJournal
 /// few, one with long texts has a storage of its own, and so have all of a type with a value that needs memory of its own (it
 /// may even hold a neighbour, and both would hold each other for good).
 ///
-/// Of types whose instances can be put together of a row and hold nothing that has to be fetched as well (`Layout.isComposed`).
+/// For types whose instances can be put together of a row and hold nothing that has to be fetched too (`Layout.isComposed`).
 final class InstanceBuffer {
   private static let mostShared = 16
-  /// Of the texts of a row that shares its storage, in bytes: one with more needs one of its own.
+  /// The most bytes of texts of a row that shares its storage: one with more needs one of its own.
   static let mostText = 256
 
   private let layout: Layout

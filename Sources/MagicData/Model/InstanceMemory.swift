@@ -5,7 +5,7 @@ struct InstanceMemory {
   fileprivate struct Property {
     let index: Int
     let stored: Slot?
-    /// Of objects: what the database held for them.
+    /// The links that the database held for a property's objects.
     let links: [Link]?
     let isEdited: Bool
     let isKnown: Bool
@@ -15,10 +15,10 @@ struct InstanceMemory {
   }
 
   fileprivate enum Content {
-    /// Of an instance of which the database holds nothing: what had been set, and what a database has held before.
+    /// An instance of which the database holds nothing: what had been set, and what a database has held before.
     case new(PropertySet, known: PropertySet)
     case known(Record?, [Property])
-    /// Of an instance that was fetched, when the transaction had made so many changes.
+    /// An instance that was fetched, when the transaction had made so many changes.
     case fetched(after: Int)
   }
 

@@ -13,7 +13,7 @@ extension Layout {
     names.withLock { names in names.first { $0.place.isSame(as: place) }?.name }
   }
 
-  /// The same for a slot of a storage whose first property is declared at a place.
+  /// The name of a slot of a storage whose first property is declared at a place.
   static func name(ofPropertyAt slot: Int, firstAt place: Place) -> String? {
     names.withLock { names in
       guard let first = names.firstIndex(where: { $0.place.isSame(as: place) }), names.indices.contains(first + slot) else {

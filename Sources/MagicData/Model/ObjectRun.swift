@@ -13,7 +13,7 @@ struct ObjectRun: Sendable {
     fileprivate(set) var fields: Int
     /// See `ObjectSave`; by property.
     fileprivate(set) var (present, edited, changed): (UInt64, UInt64, UInt64) = (0, 0, 0)
-    /// Of one that was fetched or saved before.
+    /// Where the object was when it was fetched or saved before.
     let place: ObjectPlace?
 
     fileprivate init(key: Int, place: ObjectPlace?) {
@@ -104,7 +104,7 @@ struct ObjectRun: Sendable {
 
 /// What the save of several instances did.
 struct SavedRun: Sendable {
-  /// Of objects that went the short way; of the others nothing is read here.
+  /// The places of objects that went the short way; of the others nothing is read here.
   var places: [ObjectPlace] = []
   /// Theirs, of a type without a primary value; else none.
   var births: [Birth?] = []

@@ -113,7 +113,7 @@ struct RelationSave: Sendable {
   let kind: Value.Kind
   /// Numbers in the graph that is saved.
   let members: [Int]
-  /// Of a dictionary.
+  /// The keys of a dictionary's members.
   let names: [[UInt8]]
   /// What a change is told from; `nil` if nothing is known, or nothing was set.
   let baseline: [Member]?

@@ -18,7 +18,7 @@ struct PropertySet: Sendable, Hashable {
 
   init() {}
 
-  /// Of a type with no more than 64 properties.
+  /// The properties of a type with no more than 64.
   init(bits: UInt64) {
     first = bits
   }

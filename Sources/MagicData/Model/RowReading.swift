@@ -264,7 +264,7 @@ struct ColumnRead: Sendable {
   /// SQLite's type of values that the property's slot holds whatever they are; 0, which is none, if it has to be looked at
   /// them.
   let plain: Int32
-  /// Of the property, in an instance that was read.
+  /// The edits that the property counts in an instance that was read.
   let initialEdits: UInt32
 
   init(column: Int32, kind: Value.Kind, _ property: Layout.Property, isRequired: Bool) {

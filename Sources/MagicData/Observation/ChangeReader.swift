@@ -84,7 +84,7 @@ struct ChangeReader {
     return try ObjectTable(type, db).number(at: stored.zIndex).map { .integer(Int(clamping: $0)) }
   }
 
-  /// Of the journal.
+  /// A row of the journal.
   private struct Row {
     let id: Int64
     let stamp: Stamp

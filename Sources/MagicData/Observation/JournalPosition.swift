@@ -52,7 +52,7 @@ final class PositionNote: Sendable {
     noted.withLock { $0 = $0 ?? now }
   }
 
-  /// The same read, which notes the position first.
+  /// A read that notes the position first, and is otherwise as `body`.
   func noting<Result>(
     _ body: @Sendable @escaping (Connection) throws -> Result
   ) -> @Sendable (Connection) throws -> Result {

@@ -23,7 +23,7 @@ public struct MagicObservation<Element>: AsyncSequence, Sendable {
 
   public struct AsyncIterator: AsyncIteratorProtocol {
     fileprivate let observation: MagicObservation
-    /// Of the journal, when the last element was fetched.
+    /// Where the journal was when the last element was fetched.
     private var position: JournalPosition?
     private var isOver = false
 

@@ -114,7 +114,7 @@ extension MagicComparable where Compared: RawRepresentable, Compared.RawValue: M
   public static func >= (column: Self, value: Compared) -> MagicPredicate { column.asks(.greaterOrEqual, value) }
 }
 
-/// Of two properties.
+/// Comparisons of two properties.
 extension MagicComparable where Compared: MagicOrdered {
   public static func < (left: Self, right: some MagicComparable<Compared>) -> MagicPredicate { left.pair(.less, right) }
   public static func <= (left: Self, right: some MagicComparable<Compared>) -> MagicPredicate { left.pair(.lessOrEqual, right) }

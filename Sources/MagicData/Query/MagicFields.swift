@@ -108,39 +108,39 @@ public struct MagicFields<Object: MagicObject> {
     MagicFields<Target>(magicRoot, hops(path))
   }
 
-  /// The same of an object that may be nil: `$0.cover.name`. `$0.cover == nil` asks whether it is there.
+  /// The fields of an object that may be nil: `$0.cover.name`. `$0.cover == nil` asks whether it is there.
   public subscript<Target: MagicObject>(dynamicMember path: KeyPath<Object, Target?>) -> MagicFields<Target> {
     MagicFields<Target>(magicRoot, hops(path))
   }
 
-  /// The same of an object that is fetched later.
+  /// The fields of an object that is fetched later.
   public subscript<Target: MagicObject>(dynamicMember path: KeyPath<Object, AsyncMagical<Target>>) -> MagicFields<Target> {
     MagicFields<Target>(magicRoot, hops(path))
   }
 
-  /// The same of an object that is fetched later, and may be nil.
+  /// The fields of an object that is fetched later, and may be nil.
   public subscript<Target: MagicObject>(dynamicMember path: KeyPath<Object, AsyncMagical<Target>?>) -> MagicFields<Target> {
     MagicFields<Target>(magicRoot, hops(path))
   }
 
-  /// The same by the wrapper: `$0.$author.name`.
+  /// The fields of an object, by its wrapper: `$0.$author.name`.
   public subscript<Target: MagicObject>(dynamicMember path: KeyPath<Object, MagicValue<Target>>) -> MagicFields<Target> {
     MagicFields<Target>(magicRoot, hops(path))
   }
 
-  /// The same by the wrapper, of an object that may be nil.
+  /// The fields of an object that may be nil, by its wrapper.
   public subscript<Target: MagicObject>(dynamicMember path: KeyPath<Object, OptionMagicValue<Target>>) -> MagicFields<Target> {
     MagicFields<Target>(magicRoot, hops(path))
   }
 
-  /// The same by the wrapper, of an object that is fetched later.
+  /// The fields of an object that is fetched later, by its wrapper.
   public subscript<Target: MagicObject>(
     dynamicMember path: KeyPath<Object, MagicValue<AsyncMagical<Target>>>
   ) -> MagicFields<Target> {
     MagicFields<Target>(magicRoot, hops(path))
   }
 
-  /// The same by the wrapper, of an object that is fetched later, and may be nil.
+  /// The fields of an object that is fetched later and may be nil, by its wrapper.
   public subscript<Target: MagicObject>(
     dynamicMember path: KeyPath<Object, OptionMagicValue<AsyncMagical<Target>>>
   ) -> MagicFields<Target> {
@@ -156,49 +156,49 @@ public struct MagicFields<Object: MagicObject> {
     MagicMembers(magicRoot, hops(path))
   }
 
-  /// The same of a property that may be nil, which is as one that holds none.
+  /// The members of a property that may be nil, which counts as one that holds none.
   public subscript<Many: AsyncMagicalCollection>(
     dynamicMember path: KeyPath<Object, Many?>
   ) -> MagicMembers<Many.AsyncObject> {
     MagicMembers(magicRoot, hops(path))
   }
 
-  /// The same of objects that are fetched later.
+  /// The members of a property whose objects are fetched later.
   public subscript<Many: AsyncMagicalCollection>(
     dynamicMember path: KeyPath<Object, AsyncMagical<Many>>
   ) -> MagicMembers<Many.AsyncObject> {
     MagicMembers(magicRoot, hops(path))
   }
 
-  /// The same of objects that are fetched later, in a property that may be nil.
+  /// The members of a property whose objects are fetched later, and that may be nil.
   public subscript<Many: AsyncMagicalCollection>(
     dynamicMember path: KeyPath<Object, AsyncMagical<Many>?>
   ) -> MagicMembers<Many.AsyncObject> {
     MagicMembers(magicRoot, hops(path))
   }
 
-  /// The same by the wrapper: `$0.$photos.isEmpty`.
+  /// The members of a property, by its wrapper: `$0.$photos.isEmpty`.
   public subscript<Many: AsyncMagicalCollection>(
     dynamicMember path: KeyPath<Object, MagicValue<Many>>
   ) -> MagicMembers<Many.AsyncObject> {
     MagicMembers(magicRoot, hops(path))
   }
 
-  /// The same by the wrapper, of a property that may be nil.
+  /// The members of a property that may be nil, by its wrapper.
   public subscript<Many: AsyncMagicalCollection>(
     dynamicMember path: KeyPath<Object, OptionMagicValue<Many>>
   ) -> MagicMembers<Many.AsyncObject> {
     MagicMembers(magicRoot, hops(path))
   }
 
-  /// The same by the wrapper, of objects that are fetched later.
+  /// The members of a property whose objects are fetched later, by its wrapper.
   public subscript<Many: AsyncMagicalCollection>(
     dynamicMember path: KeyPath<Object, MagicValue<AsyncMagical<Many>>>
   ) -> MagicMembers<Many.AsyncObject> {
     MagicMembers(magicRoot, hops(path))
   }
 
-  /// The same by the wrapper, of objects that are fetched later, in a property that may be nil.
+  /// The members of a property whose objects are fetched later and that may be nil, by its wrapper.
   public subscript<Many: AsyncMagicalCollection>(
     dynamicMember path: KeyPath<Object, OptionMagicValue<AsyncMagical<Many>>>
   ) -> MagicMembers<Many.AsyncObject> {

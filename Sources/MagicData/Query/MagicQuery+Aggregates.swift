@@ -13,7 +13,7 @@ extension MagicQuery {
     try await sum(of: property, as: Number.self)
   }
 
-  /// The same of a property that may be nil.
+  /// The sum of a property that may be nil: of the values that are there.
   public nonisolated(nonsending) func sum<Number: MagicOrdered & Numeric>(
     of property: KeyPath<Object, Number?>
   ) async throws -> Number {
@@ -29,7 +29,7 @@ extension MagicQuery {
     try await total(of: property, Number.magicKind)?.average
   }
 
-  /// The same of a property that may be nil.
+  /// The average of a property that may be nil: of the values that are there.
   public nonisolated(nonsending) func average<Number: MagicOrdered & Numeric>(
     of property: KeyPath<Object, Number?>
   ) async throws -> Double? {
@@ -45,7 +45,7 @@ extension MagicQuery {
     try await extreme(of: property, .ascending)
   }
 
-  /// The same of a property that may be nil.
+  /// The lowest value of a property that may be nil.
   public nonisolated(nonsending) func min<Ordered: MagicOrdered>(
     of property: KeyPath<Object, Ordered?>
   ) async throws -> Ordered? {
@@ -61,7 +61,7 @@ extension MagicQuery {
     try await extreme(of: property, .descending)
   }
 
-  /// The same of a property that may be nil.
+  /// The highest value of a property that may be nil.
   public nonisolated(nonsending) func max<Ordered: MagicOrdered>(
     of property: KeyPath<Object, Ordered?>
   ) async throws -> Ordered? {

@@ -14,7 +14,7 @@ extension MagicQuery {
     try await first.all().first
   }
 
-  /// The same query for the first of its objects alone.
+  /// The query for the first of its objects alone.
   var first: MagicQuery { limit(Swift.min(plan.limit ?? 1, 1)) }
 
   /// How many objects are asked for; none of them is loaded.

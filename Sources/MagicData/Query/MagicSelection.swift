@@ -15,7 +15,7 @@ public struct MagicSelection<Object: MagicObject> {
 }
 
 extension MagicSelection {
-  /// The same as a query, to be sorted, limited or counted.
+  /// The objects that fulfil a condition, as a query to be sorted, limited or counted.
   public func `where`<Condition: MagicCondition>(_ condition: (MagicFields<Object>) -> Condition) -> MagicQuery<Object> {
     query.where(condition)
   }

@@ -21,7 +21,7 @@ public struct MagicStream<Object: MagicObject>: AsyncSequence {
     private var source: (scope: Scope, types: QueryTypes)?
     private var cursor: QueryCursor
     private var batch: [Object] = []
-    /// Of the batch.
+    /// How many objects of the batch were given.
     private var given = 0
 
     fileprivate init(_ query: MagicQuery<Object>) {

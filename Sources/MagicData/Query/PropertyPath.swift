@@ -9,7 +9,7 @@ internal import MagicJournal
 enum PropertyPath {
   private struct Known {
     let route: PropertyRoute
-    /// Of a property that holds objects: as the last one of a way.
+    /// The hop to the objects of a property that holds some, as the last one of a path.
     let hop: Hop?
   }
 
@@ -90,7 +90,7 @@ private struct Reading {
   struct Step {
     let property: Int
     let isOptional: Bool
-    /// Of a property that holds objects.
+    /// The hop to the objects of a property that holds some.
     let hop: Hop?
   }
 

@@ -58,7 +58,7 @@ struct QueryText {
 
   // MARK: Running
 
-  /// Of the objects that `keys` asks for, the z indexes and what names them.
+  /// The z indexes of the objects that `keys` asks for, and what names them.
   func keys(_ db: Connection) throws -> [(zIndex: Int64, key: ObjectKey)] {
     let stored = types.type.stored
     var select = try statement(db)
@@ -96,7 +96,7 @@ struct QueryText {
     return text
   }
 
-  /// The same for `RowFunction`, in no order. SQLite finds the rows on the same way, and has nothing to sort on it.
+  /// The text for `RowFunction`, in no order. SQLite finds the rows on the same way, and has nothing to sort on it.
   static func taken(_ plan: QueryPlan, _ types: QueryTypes, in order: RowOrder, _ db: Connection) throws -> QueryText {
     var text = try QueryText(plan, types, db)
     let all = text.subject(types.type)

@@ -14,11 +14,12 @@ final class OpenTransaction {
   /// How many were made that are not undone.
   private(set) var changes = 0
   private var types: [(type: any MagicObject.Type, mapped: MappedType)] = []
-  /// Of the innermost nested transaction that is open, which alone may be used: each has a higher one than all before it.
+  /// The level of the innermost nested transaction that is open, which alone may be used: each has a higher one than all
+  /// before it.
   private(set) var level = 0
   private var lastLevel = 0
   private(set) var isOver = false
-  /// Of one whose body blocks: it runs within one access to the connection.
+  /// The connection of a transaction whose body blocks: it runs within one access to it.
   let held: Connection?
   /// An actor's methods may come in between each other at each `await`.
   private var isInUse = false {

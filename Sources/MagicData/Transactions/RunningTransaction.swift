@@ -39,7 +39,7 @@ final class RunningTransaction: Sendable {
     }
   }
 
-  /// The same for a body that blocks.
+  /// Runs a body that blocks.
   static func run<Result>(blocking store: Store, _ body: () throws -> Result) throws -> Result {
     let running = RunningTransaction(of: store, task: nil)
     defer { running.end() }

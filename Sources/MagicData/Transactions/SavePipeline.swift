@@ -48,7 +48,7 @@ struct SavePipeline {
     let finish: (SavedRun, StagedAssets) throws -> Void
   }
 
-  /// Of whoever undoes all if any of it fails.
+  /// A pipeline for whoever undoes all if any of it fails.
   init(_ place: TransactionPlace) {
     self.place = place
     scope = .transaction(place, isPart: true)

@@ -4,7 +4,7 @@ internal import MagicJournal
 /// Where an operation runs: in a transaction of its own, or in one that is open. The operations are written once, for both.
 enum Scope {
   case database(Store)
-  /// The same, for a fetch that is to know where the journal was.
+  /// The whole database, for a fetch that is to know where the journal was.
   case observed(Store, PositionNote)
   /// - Parameter isPart: of a call that undoes all that it did if any of it fails: then what it is made of has no savepoints of
   ///   its own. SQLite copies into a file what each page was before a savepoint's first change of it, and the parts of a large
@@ -58,7 +58,7 @@ enum Scope {
     }
   }
 
-  /// Of a transaction; one of the whole database is held off.
+  /// How many changes a transaction has made; one of the whole database is held off.
   private var changes: Int? { if case .transaction(let place, _) = self { place.open.changes } else { nil } }
 
   // Something has to follow the read within each of these: else Swift 6.3's optimizer takes the way back to the caller's actor
@@ -118,7 +118,7 @@ enum Scope {
     }
   }
 
-  /// The same for who only reads: `nil` if the database has never had such objects. Nothing is made then.
+  /// What is known of a type, for who only reads: `nil` if the database has never had such objects. Nothing is made then.
   nonisolated(nonsending) func mappedForReading<Object: MagicObject>(_ type: Object.Type) async throws -> MappedType? {
     if let mapped = store.known(type) { return mapped }
     let name = try store.layout(type).schema.identity
@@ -139,7 +139,7 @@ enum Scope {
     return types
   }
 
-  /// The same for who only reads, the type itself first: without those of which the database has never had objects.
+  /// The types that a fetch reads, the type itself first: without those of which the database has never had objects.
   nonisolated(nonsending) func typesForReading(of type: MappedType) async throws -> [MappedType] {
     var types = [type]
     var seen: Set<ObjectIdentifier> = [ObjectIdentifier(type.layout.type)]

@@ -15,7 +15,7 @@ struct TransactionPlace {
     }
   }
 
-  /// Of what was begun within it, and is the innermost now.
+  /// The place in what was begun within it, and is the innermost now.
   var innermost: TransactionPlace { TransactionPlace(open) }
 
   /// For one access: a call has several, and what it is in may end between them.

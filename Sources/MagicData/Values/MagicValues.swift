@@ -27,7 +27,7 @@ public struct MagicValues<Converted: MagicConvertible>: Sendable {
     try await all(query.sorted(property, direction).limited(limit).plan)
   }
 
-  /// The same for the objects that fulfil a condition; see ``MagicQuery``.
+  /// The values of the objects that fulfil a condition; see ``MagicQuery``.
   /// - Throws: as ``MagicQuery/all()``; what a conversion throws.
   public nonisolated(nonsending) func fetchAll(
     where condition: (MagicFields<Converted.Model>) -> some MagicCondition,
@@ -45,7 +45,7 @@ public struct MagicValues<Converted: MagicConvertible>: Sendable {
     try await first(query.sorted(property, direction).plan)
   }
 
-  /// The same among the objects that fulfil a condition.
+  /// The first value among the objects that fulfil a condition.
   /// - Throws: as ``MagicQuery/first()``; what the conversion throws.
   public nonisolated(nonsending) func fetchFirst(
     where condition: (MagicFields<Converted.Model>) -> some MagicCondition,
@@ -87,7 +87,7 @@ public struct MagicValues<Converted: MagicConvertible>: Sendable {
     observe(query.where(condition).sorted(property, direction).limited(limit).plan)
   }
 
-  /// The same for all objects.
+  /// The values of all objects, and again after every change that touches them.
   public func observe(
     sort property: PartialKeyPath<Converted.Model>? = nil, _ direction: MagicQuery<Converted.Model>.Direction = .ascending,
     limit: Int? = nil
@@ -140,7 +140,7 @@ public struct MagicValues<Converted: MagicConvertible>: Sendable {
     try await scope.update(value.makeModel())
   }
 
-  /// The same for many values in one transaction: all are stored, or none.
+  /// Saves many values in one transaction: all are stored, or none.
   /// - Throws: as ``MagicData/update(contentsOf:progress:)``; what `makeModel()` throws.
   @concurrent public func save(contentsOf values: some Sequence<Converted> & Sendable) async throws {
     try await MagicData(store: store).update(contentsOf: try values.map { try $0.makeModel() })

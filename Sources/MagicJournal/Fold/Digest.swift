@@ -67,7 +67,7 @@ package struct TypeDigest: Sendable {
     self.type = type
   }
 
-  /// Of every object that an entry speaks of, alive or not.
+  /// Adds an object that an entry speaks of, alive or not; each has to be.
   package mutating func add(_ object: ObjectState, _ key: ObjectKey, to digest: inout Digest) {
     digest.add(object, key, of: type)
     guard type.hasNumbers else { return }

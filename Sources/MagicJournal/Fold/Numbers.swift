@@ -10,7 +10,7 @@ package struct Numbers: Sendable {
 
   package init() {}
 
-  /// Of every object that an entry speaks of, alive or not.
+  /// Adds an object that an entry speaks of, alive or not; each has to be.
   package mutating func add(_ key: ObjectKey, claim: Int64?) {
     switch key {
     case .primary(.integer(let number)): set.insert(number)

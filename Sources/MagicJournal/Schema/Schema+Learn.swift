@@ -35,14 +35,14 @@ extension Schema {
     return learnt
   }
 
-  /// Of all types.
+  /// The number of fields of all types.
   package var fieldCount: Int { types.reduce(0) { $0 + $1.fields.count } }
 
   private static let tooLarge = JournalError(.tooLarge, "more types or fields than a schema may have")
 }
 
 extension Entry {
-  /// The same, with the types and fields of another schema.
+  /// The entry with the types and fields of another schema.
   package func translated(_ learnt: [LearntType]) -> Entry { translated(learnt[type]) }
 
   /// - Parameter type: its own.

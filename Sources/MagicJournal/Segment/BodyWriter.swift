@@ -1,7 +1,7 @@
 /// Collects transactions into the columns of a body: of a segment, or of a checkpoint's part.
 struct BodyWriter: Sendable {
   private let source: Schema
-  /// Of a checkpoint, whose transactions are of several replicas and have lost entries (K-11).
+  /// Whether it is a checkpoint's, whose transactions are of several replicas and have lost entries (K-11).
   private let isKept: Bool
   private var lastStamp = Stamp.earliest
   private var used = SegmentSchema()
@@ -101,7 +101,7 @@ private struct Alike: Sendable {
   private(set) var shape = SegmentShape(type: 0, operation: .remove, fields: [])
   /// Where the values of the shape's fields are in the entry.
   private(set) var order: [Int] = []
-  /// Of the shape.
+  /// The shape's number.
   private(set) var number = 0
 
   /// Fits no entry.

@@ -16,7 +16,7 @@ package struct EncodedTransaction: Sendable {
 package struct EncodedEntries: Sendable {
   private let body: [UInt8]
   private let transaction: TransactionName
-  /// Of a checkpoint (K-11).
+  /// Whether they are a checkpoint's (K-11).
   private let isKept: Bool
   /// The ordinal of the first one.
   private let first: Int

@@ -1,7 +1,7 @@
 /// The streams of a body: one list of them, for the writer's bytes and for the reader's.
 struct SegmentColumns<Stream: Sendable>: Sendable {
   struct OfType: Sendable {
-    /// Of the type's primary value.
+    /// The kind of the type's primary value.
     var primary: Value.Kind?
     var objects: Stream
     var fields: [Stream]
@@ -14,7 +14,7 @@ struct SegmentColumns<Stream: Sendable>: Sendable {
   var shapes: Stream
   var bases: Stream
   var types: [OfType]
-  /// Of a checkpoint (K-11).
+  /// Whether they are a checkpoint's (K-11).
   var isKept = false
 }
 

@@ -29,7 +29,7 @@ extension EncodedSegment {
 package struct SegmentReader: Sendable {
   package let header: SegmentHeader
   private var body: BodyReader
-  /// Of the transaction that comes next, or of which entries are still to come.
+  /// The sequence of the transaction that comes next, or of which entries are still to come.
   package private(set) var sequence: UInt64
   private var previous: TransactionName?
 
@@ -82,7 +82,7 @@ package struct SegmentReader: Sendable {
     return transaction
   }
 
-  /// The same as it stands.
+  /// Reads the next transaction as it stands.
   package mutating func nextEncoded(atMost most: Int) throws(JournalError) -> EncodedTransaction? {
     guard sequence <= header.last else { return nil }
     let before = previous?.stamp ?? (header.first > 1 ? header.previous.stamp : nil)
@@ -218,7 +218,7 @@ private struct OpenTransaction: Sendable {
   var taken = 0
   var size = 0  // J-20
   var spoken: SpokenObjects
-  /// Of one that comes in parts: what stands before its first entry.
+  /// What stands before the first entry of a transaction that comes in parts.
   let start: SegmentColumns<ByteReader>?
 }
 

@@ -23,7 +23,7 @@ package struct SegmentWriter: Sendable {
 
   package var isEmpty: Bool { names.isEmpty }
 
-  /// Of what was added, in bytes.
+  /// The size of what was added, in bytes.
   package var size: Int { body.size }
 
   package var isFull: Bool { body.isFull || names.count == Limits.segmentTransactions }
@@ -33,7 +33,7 @@ package struct SegmentWriter: Sendable {
     add(TransactionPart(transaction))
   }
 
-  /// The same in parts, which come one behind the other.
+  /// Adds a transaction in parts, which come one behind the other.
   package mutating func add(_ part: TransactionPart) {
     if part.isFirst { names.append(part.transaction.name) }
     let last = first + UInt64(names.count) - 1

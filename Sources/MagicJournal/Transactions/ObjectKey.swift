@@ -33,7 +33,7 @@ public struct Birth: Hashable, Sendable {
     self.ordinal = ordinal
   }
 
-  /// Of the two halves of `bytes`; `nil` if they are none of a birth.
+  /// A birth of the two halves of `bytes`; `nil` if they are none of one.
   package init?(_ high: UInt64, _ low: UInt64) {
     let stamp = Stamp(high)
     guard stamp <= .latest else { return nil }
@@ -207,7 +207,7 @@ extension UInt64 {
     return hash.mixed
   }
 
-  /// Of a seed: small ones and small numbers are not to meet.
+  /// What a seed begins with: small ones and small numbers are not to meet.
   fileprivate var start: UInt64 { (self &+ 1) &* 0x9e37_79b9_7f4a_7c15 }
 
   fileprivate mutating func mix(_ word: UInt64) {

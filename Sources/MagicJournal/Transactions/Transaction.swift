@@ -71,7 +71,7 @@ extension Entry {
     }
   }
 
-  /// The same of what is kept of a transaction, where an entry's place is lost (K-11).
+  /// Whether it can be what is kept of a transaction, where an entry's place is lost (K-11).
   package func isPossible(keptOf name: TransactionName) -> Bool {
     guard operation.isFirst else { return isPossible(at: 0, of: name) || isOwnRemove(of: name) }
     guard case .birth(let birth) = key else { return false }
@@ -171,7 +171,7 @@ extension Entry {
       return Version(stamp: base.next, root: .lowest)
     }
 
-    /// Of the values, where the entry has `version` (M-23).
+    /// The version of the values, where the entry has `version` (M-23).
     package func version(ofValuesAt version: Version) -> Version {
       guard case .purge(let base) = self else { return version }
       return Version(stamp: base.next, root: version.root)

@@ -67,7 +67,7 @@ extension Value {
     }
   }
 
-  /// The same of a UUID's text, given as its bytes.
+  /// Encodes a UUID's text, given as its bytes.
   package static func encode(uuid high: UInt64, _ low: UInt64, to writer: inout ByteWriter) {
     writer.byte(Form.uuid)
     writer.fixed(high)

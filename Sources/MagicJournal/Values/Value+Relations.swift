@@ -39,7 +39,7 @@ extension Value {
     }
   }
 
-  /// The same of objects that have other names.
+  /// The value with objects that have other names.
   package func renamed(_ name: (ObjectKey) -> ObjectKey) -> Value {
     switch self {
     case .reference(let key): .reference(name(key))

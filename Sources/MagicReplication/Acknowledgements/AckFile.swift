@@ -7,7 +7,7 @@ struct AckFile: Equatable, Sendable {
   let replica: ReplicaID
   /// By replica, its own among them.
   var members: [ReplicaID: MemberReplica]
-  /// Of ids under which two databases have written the last sequences that are everybody's (J-33).
+  /// The last sequences that are everybody's, of ids under which two databases have written (J-33).
   var closings: [ReplicaID: UInt64] = [:]
   /// Up to which time stamps are accepted (C-5); 0 if nobody has said so.
   var acceptedTime: Int64 = 0
@@ -142,7 +142,7 @@ struct AckFile: Equatable, Sendable {
   /// name with what is around them.
   private static func leastBytes(of member: MemberReplica) -> Int { 160 + 78 * (member.acknowledged?.frontier.count ?? 0) }
 
-  /// Of names as many as have room in so many bytes, those of the lowest ids.
+  /// As many names as have room in so many bytes, those of the lowest ids.
   private static func some(of names: [ReplicaID: ReplicaName], in room: Int) -> [ReplicaID: ReplicaName] {
     var room = room
     var some: [ReplicaID: ReplicaName] = [:]
@@ -212,7 +212,7 @@ struct AckFile: Equatable, Sendable {
     self.init(Data(bytes), of: replica, dataSet)
   }
 
-  /// Of which data set a replica's file is.
+  /// The data set that a replica's file belongs to.
   static func dataSet(of file: URL, of replica: ReplicaID) -> DataSetID? {
     guard let bytes = try? DurableFile.read(file, atMost: maxBytes),
       let content = try? JSONDecoder().decode(Content.self, from: Data(bytes)), let dataSet = DataSetID(content.dataSet)

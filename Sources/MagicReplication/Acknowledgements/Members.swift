@@ -7,7 +7,7 @@ struct Members {
   private var remembered: KnownMembers
   /// What the database does not have yet.
   private(set) var news: Set<ReplicaID> = []
-  /// Of ids under which two databases have written (J-33).
+  /// The closings of ids under which two databases have written (J-33).
   private(set) var closings: [ReplicaID: UInt64]
   private let floor: Frontier
   /// Closings that the database does not have yet.
@@ -43,7 +43,7 @@ struct Members {
     }
   }
 
-  /// The same of all that a file says. Of two closings the lower one counts, but none counts below the floor.
+  /// Takes all that a file says. Of two closings the lower one counts, but none counts below the floor.
   ///
   /// - Parameter closing: whether to take its closings.
   mutating func learn(_ file: AckFile, closing: Bool = true) {
@@ -206,7 +206,7 @@ struct Members {
     !remembered.hasRoom(for: held.count, of: replica)
   }
 
-  /// The same of one that keeps the floor down.
+  /// Whether there is no room for what a replica may have acknowledged that keeps the floor down.
   func isBeyondMemory(_ held: Frontier) -> Bool {
     let replicas = held.replicas
     return others(held).contains { member in

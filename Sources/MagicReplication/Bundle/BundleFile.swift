@@ -20,7 +20,7 @@ package enum BundleFile {
     try write(writeParts(of: remote, write))
   }
 
-  /// The same but for the end.
+  /// Writes a bundle but for its end.
   ///
   /// - Returns: the end, without which nobody takes what was written (B-2).
   package static func writeParts(of remote: FolderRemote, _ write: (Data) throws -> Void) throws -> Data {

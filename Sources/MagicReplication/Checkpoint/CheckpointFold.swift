@@ -16,7 +16,7 @@ struct CheckpointFold {
   /// Whatever a checkpoint says of its entries; of more than 64 million, or 256 GiB, a slice has more than it should.
   private static let mostSlices = 1 << 12
 
-  /// Of all parts.
+  /// The schema of all parts together.
   private var schema = Schema()
   /// By type.
   private var objects: [[ObjectKey: ObjectState]] = []

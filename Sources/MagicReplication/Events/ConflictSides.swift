@@ -12,7 +12,7 @@ struct ConflictSides {
     var here: Write?
     /// The last one that came.
     var come: Write?
-    /// Of all that came.
+    /// The lowest version of all that came.
     var lowest: Version?
 
     mutating func add(_ write: Write, hasCome: Bool) {
@@ -30,7 +30,7 @@ struct ConflictSides {
   private let mark: Int64
   /// What came and was held already: it is no news.
   private let again: Set<Version>
-  /// Of the object as a whole.
+  /// The sides of the object as a whole.
   private var lives = Sides()
   private var places: [Place: Sides] = [:]
 

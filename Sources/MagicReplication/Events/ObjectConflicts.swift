@@ -6,13 +6,13 @@ internal import MagicJournal
 struct ObjectConflicts {
   struct Write {
     let version: Version
-    /// Of the type; of a whole object, 0.
+    /// The field's number in the type; 0 for a whole object.
     var field = 0
     /// In the journal: the order of arrival.
     let place: EntryPlace
     /// `nil` for a remove.
     let value: Value?
-    /// Of a revival.
+    /// The base of a revival.
     var base: Stamp?
   }
 

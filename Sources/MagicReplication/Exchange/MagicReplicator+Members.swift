@@ -156,7 +156,7 @@ extension MagicReplicator {
 }
 
 extension MagicData {
-  /// The same of a replica that the database knows by itself, as one that is served does.
+  /// Expires a replica that the database knows by itself, as one that is served does.
   package func expire(_ replica: String) async throws -> String { try await expire(replica, hearing: nil) { [] } }
 
   /// - Parameter others: who else may be meant, if the database knows none so.

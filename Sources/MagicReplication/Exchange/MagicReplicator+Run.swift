@@ -54,7 +54,7 @@ extension MagicReplicator {
     }
   }
 
-  /// The same, and sends nothing.
+  /// Pulls again and again, as ``run(every:)`` syncs, and sends nothing.
   ///
   /// - Parameter pulled: hears of each pull.
   package func keepPulling(every interval: Duration = .seconds(1), _ pulled: (PullReport) async -> Void) async throws {

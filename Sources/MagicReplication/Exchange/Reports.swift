@@ -135,7 +135,7 @@ extension PushReport {
 }
 
 extension PullReport {
-  /// Of both, one after the other: what was merged by either, and what the later one has left.
+  /// The report of two pulls, one after the other: what was merged by either, and what the later one has left.
   func after(_ earlier: PullReport) -> PullReport {
     var both = self
     both.segments += earlier.segments

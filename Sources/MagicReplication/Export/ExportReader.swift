@@ -17,7 +17,7 @@ final class ExportReader {
   private var isAtEnd = false
   private var line = 0
   private var transactions = 0
-  /// Of the transactions that were read.
+  /// The last version of the transactions that were read.
   private var lastVersion: Version?
   private var lasts: [ReplicaID: (sequence: UInt64, stamp: Stamp)] = [:]
   private var isOver = false

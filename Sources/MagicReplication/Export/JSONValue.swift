@@ -229,7 +229,7 @@ extension JSONValue {
     return member.elements
   }
 
-  /// The same of an object.
+  /// The members of the object under a name.
   func named(in name: JSONName) -> [JSONName: JSONValue]? {
     guard let member = self[name] else { return [:] }
     return member.members

@@ -9,7 +9,7 @@ struct Adoption {
   /// A row of transactions that follow each other, under the id that they are held by.
   struct Branch {
     var id: ReplicaID
-    /// Of the first.
+    /// The sequence of the first transaction.
     var sequence: UInt64
     var transactions: [(Transaction, Schema)]
   }

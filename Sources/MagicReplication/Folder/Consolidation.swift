@@ -23,7 +23,7 @@ struct Consolidation {
   private static let (small, tiny) = (1 << 16, 1 << 12)
   /// So many of them that follow each other are made one by a push.
   private static let (manySmall, manyTiny) = (32, 16)
-  /// Of what is read at once.
+  /// How many bytes of bodies are read at once.
   private static let bodies = 1 << 20
 
   init(dataSet: DataSetID, writer: ReplicaID?, extent: Extent, isDryRun: Bool = false) {

@@ -11,7 +11,7 @@ extension FolderListing {
     if error.code == .damaged { doubtful.append(file.name.text) }
   }
 
-  /// The same for a file that may be listed.
+  /// Rejects a file that may be listed.
   mutating func reject(named name: SegmentFileName, _ error: MagicDataError) {
     if let file = runs[name.replica]?.files.first(where: { $0.name == name }) { reject(file, error) }
   }
@@ -50,7 +50,7 @@ extension FolderListing {
     if let other = rejected.first(where: { $0.name == name }), other.error.code == .incompatible { throw other.error }
   }
 
-  /// The same of any checkpoint: what one of another format stands for is not known.
+  /// Throws if there is a checkpoint of another format: what it stands for is not known.
   func checkMayWriteCheckpoint() throws {
     if let other = rejectedCheckpoints.first(where: { $0.error.code == .incompatible }) { throw other.error }
   }

@@ -28,7 +28,7 @@ extension FolderListing {
     return try reading(file) { () throws(JournalError) in try Segment(reader) }
   }
 
-  /// The same for who takes its transactions one by one.
+  /// A reader of a file, for who takes its transactions one by one.
   static func reader(_ file: File) throws -> SegmentReader {
     let bytes = try DurableFile.read(file.url, atMost: SegmentHeader.length + Limits.segmentBytes)
     return try reading(file) { () throws(JournalError) in
@@ -55,7 +55,7 @@ extension FolderListing {
 }
 
 extension MagicDataError {
-  /// Of a segment or a checkpoint in a folder (F-5).
+  /// The error of a segment or a checkpoint of another data set (F-5).
   static func otherDataSet(_ file: URL) -> MagicDataError {
     MagicDataError(
       .incompatible,

@@ -86,7 +86,7 @@ extension FolderListing {
 }
 
 extension MagicDataError {
-  /// Of a file that a reader without a database does not show (F-10).
+  /// The error of a file that a reader without a database does not show (F-10).
   static func unadopted(_ file: FolderListing.File) -> MagicDataError {
     MagicDataError(
       .fork,

@@ -30,7 +30,7 @@ struct FolderListing: Sendable {
 
   /// The last sequences of ids that are closed: what is beyond does not count under the id (J-33).
   private(set) var limits: [ReplicaID: UInt64] = [:]
-  /// Of those of them that are ends of the floor.
+  /// The names of those of them that are ends of the floor.
   private var limitNames: [ReplicaID: TransactionName] = [:]
   /// Why it is not known which ids are closed.
   var unheard: MagicDataError?
@@ -133,7 +133,7 @@ struct FolderListing: Sendable {
     checkpoints = found
   }
 
-  /// Of segments and checkpoints.
+  /// The replicas of segments and checkpoints.
   var allReplicas: [ReplicaID] { Set(replicas + covered.replicas).sorted() }
 
   /// Lists the folder anew if a file was gone when it was read. `false` if none was, or it was done often enough.
@@ -151,7 +151,7 @@ struct FolderListing: Sendable {
   /// In the order of their replicas and first sequences.
   var files: [File] { replicas.flatMap { runs[$0]?.files ?? [] } }
 
-  /// Of the files that count.
+  /// The size of the files that count.
   var bytes: Int {
     files.reduce(0) { $0 + SegmentHeader.length + $1.header.storedLength } + checkpoints.reduce(0) { $0 + $1.bytes }
   }

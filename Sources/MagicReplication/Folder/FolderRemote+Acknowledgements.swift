@@ -54,7 +54,7 @@ extension FolderRemote {
     return said
   }
 
-  /// The same of one replica.
+  /// What one replica has acknowledged.
   func acknowledged(_ dataSet: DataSetID, by replica: ReplicaID) -> AckFile? {
     isOwnFolder(acks) ? AckFile(acks.appendingPathComponent(AckFile.name(of: replica)), of: replica, dataSet) : nil
   }
@@ -63,7 +63,7 @@ extension FolderRemote {
     try write(acknowledgement: file.bytes(dataSet, atMost: AckFile.maxBytes), of: file.replica)
   }
 
-  /// The same as bytes, unless the file is there and holds just these.
+  /// Writes an acknowledgement that is encoded already, unless the file is there and holds just these bytes.
   func write(acknowledgement bytes: Data, of replica: ReplicaID) throws {
     let file = acks.appendingPathComponent(AckFile.name(of: replica))
     if let there = try? DurableFile.read(file, atMost: bytes.count), there.elementsEqual(bytes) { return }

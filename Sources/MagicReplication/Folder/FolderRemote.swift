@@ -21,7 +21,7 @@ public struct FolderRemote: Sendable {
     (self.folder, self.isForTheTime) = (folder, isForTheTime)
   }
 
-  /// The same of a path.
+  /// The remote in the folder at a path.
   public init(path: String) {
     self.init(URL(fileURLWithPath: path, isDirectory: true))
   }
@@ -42,7 +42,7 @@ public struct FolderRemote: Sendable {
   private static let format = 1
   private static let kind = "folder"
 
-  /// Of a magicdata.json that is lost or damaged.
+  /// What to do about a magicdata.json that is lost or damaged.
   private static let remedy = "put it back from a copy, or push once with --anew from a database that has exchanged here"
 
   /// Whether there is a remote.

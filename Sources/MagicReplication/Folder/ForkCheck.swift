@@ -195,7 +195,7 @@ extension FolderListing {
     }
   }
 
-  /// The same of files that agree with each other.
+  /// A listing of files that agree with each other.
   ///
   /// - Throws: `MagicDataError` with `fork` if two databases have written under an id and nobody has closed it yet;
   ///   `notAllowed` if the closings cannot be read, without which a branch would be taken for everybody's.
@@ -226,7 +226,7 @@ extension FolderListing {
 }
 
 extension MagicDataError {
-  /// Of somebody else's, who closes the id (J-33).
+  /// The error where the fork is somebody else's, who closes the id (J-33).
   static func fork(_ replica: ReplicaID) -> MagicDataError {
     MagicDataError(.fork, "two databases have written under the id \(replica), as a copy or from a backup")
   }

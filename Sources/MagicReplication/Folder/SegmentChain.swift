@@ -2,7 +2,7 @@ internal import MagicJournal
 
 /// A replica's files, each of which continues the one before; names are compared where headers have them.
 struct SegmentChain: Sendable {
-  /// Of the last one, or what a checkpoint stands for.
+  /// The end of the last one, or of what a checkpoint stands for.
   private(set) var end: NamedFrontier.End?
   /// Rising by their last sequences.
   private var files: [FolderListing.File] = []

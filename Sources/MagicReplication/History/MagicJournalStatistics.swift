@@ -27,7 +27,7 @@ public struct MagicJournalStatistics: Sendable {
 
   /// How many the journal has.
   public internal(set) var transactions = 0
-  /// Of all types and replicas.
+  /// The share of all types and replicas together.
   public internal(set) var total = Share()
   /// By the types' names; those that are equal to Swift's `String` are counted as one.
   public internal(set) var types: [String: Share] = [:]

@@ -40,7 +40,7 @@ public struct MagicObjectHistory: Sendable {
     public let time: Date
     /// 32 hexadecimal digits.
     public let replica: String
-    /// Of its transaction.
+    /// The sequence of its transaction.
     public let sequence: UInt64
   }
 
@@ -143,7 +143,7 @@ public struct MagicObjectHistory: Sendable {
 private struct Held {
   /// With elements that were taken out (M-13).
   private let writes: [ObjectState.Write]
-  /// The same by field and element.
+  /// The writes by field and element.
   private let byPlace: [ObjectConflicts.Place: ObjectState.Write]
   private let type: TypeSchema
   /// By the first field of the name: what shows goes by it (M-14).

@@ -34,7 +34,7 @@ struct ObjectSample {
   private var mask: UInt64 = 0
 
   private static let most = 20_000
-  /// Of FNV-1a.
+  /// The prime of FNV-1a.
   private static let prime: UInt64 = 0x100_0000_01b3
   /// Before all that is written (C-4).
   private static let never = Version(stamp: .earliest, root: ReplicaID(0, 0))

@@ -7,7 +7,7 @@ public struct DatabaseCheck: Sendable {
   public private(set) var objects = 0
   /// How many entries of the journal objects lead to.
   public private(set) var entries = 0
-  /// Of what the journal folds to: that of every whole replica with equal journals.
+  /// The digest of what the journal folds to: that of every whole replica with equal journals.
   public private(set) var digest = ""
   /// What does not fit, the first hundred.
   public private(set) var faults: [String] = []
@@ -26,7 +26,7 @@ public struct DatabaseCheck: Sendable {
   private(set) var found: [ObjectFault] = []
   /// Rows and places that are no object's, for who mends them.
   private(set) var strays: [Stray] = []
-  /// Of objects.
+  /// The number of objects with faulty numbers.
   private(set) var faultyNumbers = 0
   /// Why the journal cannot be read to its end, or has no tables to be folded into: then nothing can be mended by it.
   private(set) var journalFault: MagicDataError?

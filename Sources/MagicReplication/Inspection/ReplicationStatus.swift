@@ -123,7 +123,7 @@ extension ReplicationStatus.Peer {
 }
 
 extension ReplicationStatus {
-  /// Of a remote that tells what it holds.
+  /// The status of a remote that tells what it holds.
   package init(_ db: Connection, _ there: Standing, _ now: Int64) throws {
     let (journal, state, members) = (try JournalReader(db), try DatabaseState(db), try Members(db))
     let held = try journal.frontier()

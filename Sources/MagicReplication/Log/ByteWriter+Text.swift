@@ -7,7 +7,7 @@ extension ByteWriter {
     text.withUTF8 { quoted(UnsafeRawBufferPointer($0)) }
   }
 
-  /// The same of UTF-8.
+  /// Writes UTF-8 as a quoted text.
   mutating func quoted(_ bytes: UnsafeRawBufferPointer) {
     byte(UInt8(ascii: "\""))
     var (start, index) = (0, bytes.special(from: 0))
@@ -40,7 +40,7 @@ extension ByteWriter {
     text.withUTF8 { printable(UnsafeRawBufferPointer($0)) }
   }
 
-  /// The same of UTF-8.
+  /// Writes UTF-8 as a terminal may get it.
   mutating func printable(_ bytes: UnsafeRawBufferPointer) {
     // Quotation marks are plain here; few texts have any.
     let isPlain = bytes.special(from: 0) == bytes.count || bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7f && $0 != 0xc2 }

@@ -7,7 +7,7 @@ struct EntryLine: Sendable {
   private var head = ByteWriter()
   private var told: (name: TransactionName, replica: ReplicaID, sequence: UInt64)?
   private var second: Int64 = -1
-  /// Of that second, up to its milliseconds.
+  /// The text of that second, up to its milliseconds.
   private var time: [UInt8] = []
   private var replica: ReplicaID?
   private var replicaText: [UInt8] = []

@@ -51,7 +51,7 @@ extension Merger {
     }
   }
 
-  /// The same under a further id, if nothing shows that it is what lies below the floor of its id (L-20).
+  /// The branch under a further id, if nothing shows that it is what lies below the floor of its id (L-20).
   private func apart(_ branch: Adoption.Branch, _ branches: inout Branches) throws -> Adoption.Branch? {
     guard let floor = try reader.floor(of: branch.id), branch.sequence <= floor.sequence,
       case let below = branch.transactions.prefix(Int(clamping: floor.sequence - branch.sequence + 1)), let last = below.last

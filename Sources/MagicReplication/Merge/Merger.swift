@@ -22,29 +22,29 @@ struct Merger {
   var contested: [Int: [ObjectKey: ObjectPlace]] = [:]
   /// Entries of which it was told that they lost, in the order of their places.
   var told: [EntryPlace] = []
-  /// Of the branches that were held the ids that were left, once they are asked for.
+  /// The ids that were left by the branches that were held, once they are asked for.
   var leftIDs: Set<ReplicaID>?
   /// Objects for which order matters. Each is folded once, at the end, however many of its entries come.
   private var unfolded: [Int: [ObjectKey: Unfolded]] = [:]
   var reader: JournalReader
   var late = LateEntries()
-  /// Of an update that loses, the values that another write took the place of.
+  /// The values of an update that loses which another write took the place of.
   var differing: [LatestEntry.Difference] = []
   /// By type.
   var kinds: [Kind]
 
   var held: Frontier
-  /// Of the journal, for what is merged next.
+  /// The journal's row for what is merged next.
   var nextRow: Int64 { writer.next.row }
-  /// Of closed ids the last sequences (J-33).
+  /// The last sequences of closed ids (J-33).
   let limits: [ReplicaID: UInt64]
   private(set) var transactions = 0
   private(set) var changes = 0
   /// Replicas whose clocks are too far ahead, with the first stamp that waits.
   var heldBack: [ReplicaID: Stamp] { ahead.merging(floorsAhead) { first, _ in first } }
-  /// Of these, of whom a transaction waits: and so does what follows it.
+  /// Those of them of whom a transaction waits: and so does what follows it.
   var ahead: [ReplicaID: Stamp] = [:]
-  /// Of whom checkpoints wait. What comes before the first transaction that is ahead need not wait for them.
+  /// The replicas of whom checkpoints wait. What comes before the first transaction that is ahead need not wait for them.
   var floorsAhead: [ReplicaID: Stamp] = [:]
 
   var conflicts: ToldConflicts

@@ -14,7 +14,7 @@ struct OwnWrites {
   private var roots: [ReplicaID: Writes] = [:]
   /// The first row of one that the remote lacks.
   private(set) var unsent = Int64.max
-  /// Of all of them: what came and is later has lost to none.
+  /// The highest stamp of all of them: what came and is later has lost to none.
   private(set) var highest = Stamp.earliest
 
   /// - Parameters:

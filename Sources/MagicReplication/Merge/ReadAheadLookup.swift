@@ -55,13 +55,13 @@ extension Merger {
   /// An object of which the order of the entries matters: it is folded once, at the end.
   struct Unfolded {
     let place: ObjectPlace
-    /// Of its entries' stamps.
+    /// The highest of its entries' stamps.
     let highest: Stamp
   }
 }
 
 extension [EntryPlace] {
-  /// Of places that rise.
+  /// Whether a place is among these, which rise.
   func has(_ place: EntryPlace) -> Bool {
     let index = boundary { $0.bits >= place.bits }
     return index < count && self[index] == place

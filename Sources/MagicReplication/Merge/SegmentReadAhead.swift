@@ -4,7 +4,7 @@ internal import MagicJournal
 struct SegmentReadAhead {
   private enum Ahead: Sendable {
     case segment(EncodedSegment)
-    /// Of which the entries are to be taken when it is wanted.
+    /// A segment whose entries are to be taken when it is wanted.
     case reader(SegmentReader)
   }
 

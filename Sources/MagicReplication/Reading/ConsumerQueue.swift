@@ -10,7 +10,7 @@ final class ConsumerQueue<Element: Sendable>: @unchecked Sendable {
   private struct State {
     var given: [[Element]] = []
     var taken: [[Element]] = []
-    /// Of what was given and is not taken yet.
+    /// The weight of what was given and is not taken yet.
     var weight = 0
     var failure: (any Error)?
   }

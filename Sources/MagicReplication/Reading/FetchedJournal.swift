@@ -18,7 +18,7 @@ package final class FetchedJournal: Sendable {
     note(try await replicator.pull(accepting: Merger.everyone))
   }
 
-  /// Of the last fetch.
+  /// What the last fetch found.
   var report: MagicReadReport { read.withLock { $0 } }
 
   private func note(_ pull: PullReport) { read.withLock { $0 = MagicReadReport(pull, from: path) } }

@@ -6,7 +6,7 @@ public struct MagicMoment: Sendable, Equatable {
   enum Meaning: Sendable, Equatable {
     /// Since 1970.
     case time(Int64)
-    /// Of the replica whose id begins so, or the one that is plainly meant.
+    /// A transaction of the replica whose id begins so, or of the one that is plainly meant.
     case transaction(String?, UInt64)
   }
 

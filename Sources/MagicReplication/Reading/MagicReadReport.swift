@@ -49,7 +49,7 @@ public struct MagicReadReport: Sendable, Equatable {
     return report
   }
 
-  /// The same with what a reading found that came before. Both name the same files.
+  /// The report with what a reading found that came before. Both name the same files.
   func joined(toFirst first: MagicReadReport) -> MagicReadReport {
     var first = first
     let paths = Set(unread.map(\.path))

@@ -32,7 +32,7 @@ package final class OpenJournal {
     self.parts = parts
   }
 
-  /// Of all sources; `nil` if no one says.
+  /// The data set of all sources; `nil` if no one says.
   package func dataSet() throws -> DataSetID? {
     let sets = Set(
       parts.compactMap { part -> DataSetID? in

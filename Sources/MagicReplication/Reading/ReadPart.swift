@@ -43,7 +43,7 @@ protocol EntryView {
   var fieldCount: Int { get }
   func field(at index: Int) -> Int
 
-  /// Of the object's key.
+  /// The hash of the object's key.
   func hash(seed: UInt64) -> UInt64
   var keyLength: Int { get }
   func length(ofValueAt index: Int) -> Int

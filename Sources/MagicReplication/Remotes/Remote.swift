@@ -26,7 +26,7 @@ package protocol OpenRemote: Sendable {
   /// The data set of a remote that is there; else `notFound`.
   func dataSet() async throws -> DataSetID
 
-  /// The same; a remote that holds nothing yet becomes one of `dataSet`.
+  /// The remote's data set; a remote that holds nothing yet becomes one of `dataSet`.
   func dataSet(orMake dataSet: DataSetID) async throws -> DataSetID
 
   /// The segments that the remote has and the database lacks, where they can be read. Names are compared before (F-7).

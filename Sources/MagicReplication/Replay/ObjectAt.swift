@@ -44,7 +44,7 @@ extension Value {
 }
 
 extension Value {
-  /// The same for people: a text stands as it is, unless that would do something to a terminal.
+  /// The value for people: a text stands as it is, unless that would do something to a terminal.
   package var shownText: String {
     guard case .text(let text) = self else { return shownJSON }
     var writer = ByteWriter()

@@ -62,7 +62,7 @@ public struct RebuildReport: Sendable {
   public internal(set) var changes = 0
   /// Whether the database is a data set of its own, which does not sync with the source.
   public internal(set) var isOwnDataSet = false
-  /// Of the pull that it comes down to.
+  /// The report of the pull that it comes down to.
   public internal(set) var pull = PullReport()
   /// What of the source could not be read.
   public internal(set) var read = MagicReadReport()

@@ -131,7 +131,7 @@ package final class Owners: Sendable {
     }
   }
 
-  /// Of all who own something.
+  /// The names of all who own something.
   func names() throws -> Set<String> {
     try known.withLock { known in
       try look(&known)

@@ -57,7 +57,7 @@ enum Endpoint: Sendable, Equatable {
     MagicDataError(.notFound, "\(address) is no address of a server; \(remedy)")
   }
 
-  /// The same with the port that was chosen.
+  /// The endpoint with the port that was chosen.
   func with(port chosen: Int?) -> Endpoint {
     switch self {
     case .tcp(let host, let port): .tcp(host: host, port: chosen ?? port)

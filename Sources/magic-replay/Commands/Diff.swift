@@ -39,7 +39,7 @@ struct Diff: Command {
     (try (from ?? twin("FROM")).map { try MagicMoment($0) }, try (to ?? twin("TO")).map { try MagicMoment($0) })
   }
 
-  /// Of two sources there is nothing to name beside them.
+  /// Between two sources there is nothing to name beside them.
   private func twin(_ name: String) -> String? { other == nil ? EnvironmentVariable.text(name) : nil }
 
   func validate() throws {

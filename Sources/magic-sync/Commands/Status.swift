@@ -109,7 +109,7 @@ struct Status: Command {
     /// Where that is.
     private let address: String?
 
-    /// Of those that have acknowledged nothing.
+    /// How many are named of those that have acknowledged nothing.
     private static let mostNamed = 3
 
     private enum CodingKeys: String, CodingKey {

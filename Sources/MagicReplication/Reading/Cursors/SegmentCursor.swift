@@ -40,7 +40,7 @@ final class SegmentCursor: TransactionCursor {
     }
   }
 
-  /// The same as it stands in the segment.
+  /// The next transaction as it stands in the segment.
   func nextEncoded() throws -> (transaction: EncodedTransaction, schema: SourceSchema)? {
     try next { [window] reader throws(JournalError) in
       try reader.nextEncoded(atMost: window.atOnce).map { ($0, $0.head) }

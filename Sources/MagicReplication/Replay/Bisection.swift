@@ -62,7 +62,7 @@ package struct Bisection: Sendable {
     return (.found(try await found(versions[high - 1], tries)), report)
   }
 
-  /// The versions of all transactions, the oldest first. Those of one version, which writers share by chance alone, are one step.
+  /// The versions of all transactions, the oldest first. Those of one version, which writers share by chance alone, are a step.
   private func versions() async throws -> (([Version], givenUp: Version?), MagicReadReport) {
     try await OpenJournal.read([source]) { journal, checkCancelled in
       var versions: [Version] = []

@@ -1,7 +1,7 @@
 internal import MagicJournal
 
 extension Instance {
-  /// What a property holds of other objects, which are saved with this one.
+  /// Saves what a property holds of other objects, which are saved with this one.
   func save(
     _ index: Int, _ relation: any RelationCodec, _ storage: Storage, _ slot: Int, into object: inout ObjectSave.Content,
     in database: Store, _ fresh: FreshInstances, _ number: (Instance) -> Int
@@ -41,7 +41,7 @@ extension Instance {
         isDefault: isDefault && !members.isEmpty))
   }
 
-  /// Nothing is held: no object of an optional property, which for several objects is no value (J-22).
+  /// Saves that nothing is held: no object of an optional property, which for several objects is no value (J-22).
   private func saveNone(
     _ index: Int, _ relation: any RelationCodec, _ storage: Storage, _ slot: Int, into object: inout ObjectSave.Content
   ) throws {
@@ -99,8 +99,8 @@ extension Instance {
     return (members, names)
   }
 
-  /// Nothing was put in since: what the database does not know any more was removed, or is another database's by now, and is
-  /// not made again by the way.
+  /// Takes out members that the database does not know any more, where nothing was put in since: they were removed, or are
+  /// another database's by now, and are not made again by the way.
   ///
   /// - Returns: whether there was any.
   private func leaveOutUnknown(_ members: inout [Instance], _ names: inout [[UInt8]], in database: Store) -> Bool {

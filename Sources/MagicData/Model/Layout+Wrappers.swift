@@ -81,7 +81,7 @@ extension Layout {
     return try withUnsafePointer(to: object) { try places(at: $0) }
   }
 
-  /// Where the wrappers of an instance are that is of no other type.
+  /// The properties of an instance that is known to be of the type itself.
   func places<Object: MagicObject>(at object: UnsafePointer<Object>) throws -> Instance.Places {
     guard let offsets else { return .apart(Layout.inOrder(Layout.wrappers(of: object.pointee))) }
     if let (storage, first) = storage(of: object) { return .shared(storage.takeUnretainedValue(), from: first) }

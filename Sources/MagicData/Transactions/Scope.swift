@@ -58,7 +58,7 @@ enum Scope {
     }
   }
 
-  /// How many changes a transaction has made; one of the whole database is held off.
+  /// How many changes the transaction has made; `nil` for the whole database, whose other writers are held off.
   private var changes: Int? { if case .transaction(let place, _) = self { place.open.changes } else { nil } }
 
   // Something has to follow the read within each of these: else Swift 6.3's optimizer takes the way back to the caller's actor

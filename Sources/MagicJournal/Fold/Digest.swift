@@ -67,7 +67,7 @@ package struct TypeDigest: Sendable {
     self.type = type
   }
 
-  /// Adds an object that an entry speaks of, alive or not; each has to be.
+  /// To be called for every object that an entry speaks of, alive or not.
   package mutating func add(_ object: ObjectState, _ key: ObjectKey, to digest: inout Digest) {
     digest.add(object, key, of: type)
     guard type.hasNumbers else { return }

@@ -10,7 +10,7 @@ package struct Numbers: Sendable {
 
   package init() {}
 
-  /// Adds an object that an entry speaks of, alive or not; each has to be.
+  /// To be called for every object that an entry speaks of, alive or not.
   package mutating func add(_ key: ObjectKey, claim: Int64?) {
     switch key {
     case .primary(.integer(let number)): set.insert(number)

@@ -206,7 +206,7 @@ struct Members {
     !remembered.hasRoom(for: held.count, of: replica)
   }
 
-  /// Whether there is no room for what a replica may have acknowledged that keeps the floor down.
+  /// Whether there is no room for what some replica may have acknowledged that keeps the floor down.
   func isBeyondMemory(_ held: Frontier) -> Bool {
     let replicas = held.replicas
     return others(held).contains { member in

@@ -45,6 +45,7 @@ package struct FolderCheck: Sendable {
     return true
   }
 
+  /// - Returns: as `read`.
   private mutating func readSegments(_ listing: FolderListing) throws -> Bool {
     damaged += listing.rejected.map(\.error.message)
     for file in listing.files {
@@ -61,6 +62,7 @@ package struct FolderCheck: Sendable {
     return true
   }
 
+  /// - Returns: as `read`.
   private mutating func readCheckpoints(_ listing: FolderListing) throws -> Bool {
     damaged += listing.rejectedCheckpoints.map(\.error.message)
     for checkpoint in listing.checkpoints {

@@ -14,10 +14,10 @@ struct UndoneHistory {
 
   private let schema: TypeSchema
   /// With all entries.
-  private(set) var now = ObjectState()
+  let now: ObjectState
   /// In the order of their versions.
-  private var items: [Item] = []
-  /// The first of each version: what is held under two ids is one transaction.
+  private let items: [Item]
+  /// The first of each version, by its index.
   private let firsts: [Version: Int]
 
   /// - Parameter isUndone: of the transaction with this stamp and address.

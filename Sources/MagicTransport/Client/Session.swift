@@ -20,7 +20,7 @@ final class Session: Sendable {
   let frontierThere = Locked(Frontier())
   /// What a pull has found, for the push that follows it, and then for the next exchange, if both sides were in step.
   let compared = Locked<Compared?>(nil)
-  /// What is left of a push in the session before, which the next one takes up.
+  /// The refusal of a push in the session before, whose attempt the next one takes up.
   let refused: Locked<Refused?>
   /// How often its call has come again.
   let returns: Locked<Returns>

@@ -13,7 +13,7 @@ package final class ServerMetrics: Sendable {
     var places: [ReplicaID: Int] = [:]
     /// What replicas are known to hold of what is here: what they said, sent and were sent.
     var holds: [ReplicaID: Held] = [:]
-    /// The sum of all in `holds`.
+    /// How many sequences there are in all of `holds`.
     var numbers = 0
     /// How often it was heard what a replica holds.
     var heard = 0

@@ -55,6 +55,7 @@ extension Store {
       do {
         return try body()
       } catch  where isTransient(error) && start.duration(to: .now) < time {
+        // Nobody tells when what was in the way is gone.
         usleep(10_000)
       }
     }

@@ -5,7 +5,7 @@ package struct StoredRelation: Sendable {
   package let kind: Value.Kind
   /// Without its fields.
   package let target: StoredType
-  /// The column that holds a link's key or position, if the kind has one.
+  /// The name of the table of links, if the kind has one.
   let unquoted: String
   let table: String
 

@@ -112,6 +112,13 @@ struct AnewOption: ParsableArguments {
   }
 }
 
+struct DryRunOption: ParsableArguments {
+  @Flag(name: .customLong("dry-run"), help: "Say what it would do, and change nothing. (MAGIC_SYNC_DRY_RUN)")
+  private var isGiven = false
+
+  var isOn: Bool { isGiven || EnvironmentVariable.flag("DRY_RUN") }
+}
+
 /// For a command that goes on with what comes.
 struct WatchOptions: ParsableArguments {
   @Flag(help: "Go on until interrupted. (MAGIC_SYNC_WATCH)")

@@ -5,6 +5,8 @@ import MagicReplication
 
 /// What a command that exchanges prints.
 struct ExchangeSummary: Encodable, Sendable {
+  /// Whether nothing stays of it.
+  var isDryRun = false
   var madeDatabase = false
   var madeRemote = false
   var pulled: TransferSummary?
@@ -20,7 +22,7 @@ struct ExchangeSummary: Encodable, Sendable {
     var sentences: [String] = []
     if madeDatabase { sentences.append("made the database \(database)") }
     if madeRemote { sentences.append("made the remote \(remote)") }
-    if let pulled { sentences.append(pulled.sentence("pulled", lacking: "the database")) }
+    if let pulled { sentences.append(pulled.sentence(isDryRun ? "would pull" : "pulled", lacking: "the database")) }
     // What could not be pulled the remote lacks as well.
     let isComplete = pulled?.isComplete ?? true
     if let pushed { sentences.append(pushed.sentence("pushed", lacking: isComplete ? "the remote" : nil)) }

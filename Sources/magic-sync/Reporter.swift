@@ -17,6 +17,8 @@ actor Reporter {
   private(set) var pushed = TransferSummary(PushReport())
   /// Prints each exchange that moved something; else the command does at its end.
   private let isContinuous: Bool
+  /// Whether nothing stays of what it tells.
+  private let isDryRun: Bool
   /// Whether the last try failed.
   private var isRetrying = false
   private var failure: (any Error)?
@@ -24,9 +26,10 @@ actor Reporter {
   /// So many conflicts are shown; all of them are in the log.
   private static let shownConflicts = 10
 
-  init(_ output: OutputOptions, isContinuous: Bool = false, isOutputTaken: Bool = false) {
+  init(_ output: OutputOptions, isContinuous: Bool = false, isOutputTaken: Bool = false, isDryRun: Bool = false) {
     self.output = output
     self.isContinuous = isContinuous
+    self.isDryRun = isDryRun
     handle = isOutputTaken ? .standardError : .standardOutput
   }
 
@@ -56,6 +59,9 @@ actor Reporter {
     return try result.get()
   }
 
+  /// No event tells what a dry run has merged and taken back.
+  func count(dryRun report: PullReport) { pulled += TransferSummary(report) }
+
   /// After what failed behind it, and does not take it back.
   func sayMoved() {
     guard !output.json else { return }
@@ -69,7 +75,11 @@ actor Reporter {
     if let failure { throw failure }
     // An event that came while many waited may have been dropped; the report has counted them all.
     let more = max(conflicts, pulled.conflicts ?? 0) - Reporter.shownConflicts
-    if more > 0, !output.json { warn("\(more.grouped) more values lost; `magic-sync log --conflicts` shows them") }
+    guard more > 0, !output.json else { return }
+    warn(
+      isDryRun
+        ? "\(more.grouped) more values would lose" : "\(more.grouped) more values lost; `magic-sync log --conflicts` shows them"
+    )
   }
 
   private func tell(_ event: MagicReplicationEvent) {
@@ -92,7 +102,7 @@ actor Reporter {
     case .inStep: goOn()
     case .conflict(let conflict):
       conflicts += 1
-      if conflicts <= Reporter.shownConflicts { warn("lost: \(conflict.text)") }
+      if conflicts <= Reporter.shownConflicts { warn("\(isDryRun ? "would lose" : "lost"): \(conflict.text)") }
     case .parked(let replica): tell(replica)
     case .unread(let file): trouble(file.message)
     case .becameReplica(let replica, let former):

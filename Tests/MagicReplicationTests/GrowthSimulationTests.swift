@@ -33,7 +33,7 @@ extension SimulationTests {
         gardeners[number].name = "\(seed).\(step)"
         try await gardeners[number].edit(replica.magic)
       case 11, 12: try await replica.replicator.push()
-      case 13 where isThere: try await replica.replicator.pull()
+      case 13 where isThere: try await replica.pullAsForeseen(comment)
       case 14, 15, 16:
         try await replica.magic.compact(keeping: .milliseconds(chance.pick([0, 0, 1_000])))
       case 17 where isThere, 18 where isThere:

@@ -25,7 +25,7 @@ extension SimulationTests {
       var active = [replica]
       switch chance.below(16) {
       case 0..<7: try await PurgeModel.edit(replica, "\(seed).\(step)", &chance)
-      case 7, 8: try await replica.replicator.pull()
+      case 7, 8: try await replica.pullAsForeseen("MAGIC_SEED=\(seed) step \(step)")
       case 9:
         try await settle(members)
         active = members

@@ -27,7 +27,10 @@ import Testing
         gardeners[number].name = "\(seed).\(step)"
         try await edit(replica, gardeners[number])
       case 6: try await replica.replicator.push()
-      case 7: if FileManager.default.fileExists(atPath: folder["remote"].path) { try await replica.replicator.pull() }
+      case 7:
+        if FileManager.default.fileExists(atPath: folder["remote"].path) {
+          try await replica.pullAsForeseen("MAGIC_SEED=\(seed)")
+        }
       default: try await replica.replicator.sync()
       }
       let dump = try await Dump(replica.magic)

@@ -26,6 +26,23 @@ struct Replica {
     Dictionary(uniqueKeysWithValues: try await magic.object(of: Note.self).map { ($0.id, $0) })
   }
 
+  /// Pulls, after a dry run that says the same and changes nothing.
+  ///
+  /// A fork is told by either, unless the pull tells the two databases apart.
+  @discardableResult
+  func pullAsForeseen(_ comment: Comment? = nil) async throws -> PullReport {
+    let before = try await (frontier(), magic.digest())
+    var foreseen: PullReport?
+    do {
+      foreseen = try await replicator.pull(isDryRun: true)
+    } catch let error as MagicDataError where error.code == .fork {}
+    let after = try await (frontier(), magic.digest())
+    #expect(after == before, comment)
+    let report = try await replicator.pull()
+    if let foreseen { #expect(report == foreseen, comment) }
+    return report
+  }
+
   /// Everything in its journal, as other code than the fold reads it.
   func naiveDump() async throws -> Dump {
     try await NaiveFold(journalOf: magic).dump

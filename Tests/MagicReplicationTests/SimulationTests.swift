@@ -19,7 +19,10 @@ import Testing
       switch chance.below(10) {
       case 0..<6: try await edit(replica, &chance)
       case 6: try await replica.replicator.push()
-      case 7: if FileManager.default.fileExists(atPath: folder["remote"].path) { try await replica.replicator.pull() }
+      case 7:
+        if FileManager.default.fileExists(atPath: folder["remote"].path) {
+          try await replica.pullAsForeseen("MAGIC_SEED=\(seed)")
+        }
       default: try await replica.replicator.sync()
       }
       #expect(try await replica.naiveDump() == Dump(replica.magic), "MAGIC_SEED=\(seed)")

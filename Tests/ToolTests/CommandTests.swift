@@ -257,7 +257,10 @@ import Testing
     try await write("a's", to: "a", id: "n")
     try await write("b's", to: "b", id: "n")
     try Tool.sync.run("push", path("a"), path("remote"))
+    let foreseen = try objects(Tool.sync.run("pull", path("b"), path("remote"), "--dry-run", "--json"))
     let sync = try Tool.sync.run("sync", path("b"), "--json")
+    #expect(foreseen.map { $0["event"] as? String } == ["progress", "conflict", "summary"])
+    #expect(foreseen.last?["isDryRun"] as? Bool == true)
     let lost = try #require(objects(sync).first { $0["event"] as? String == "conflict" })
     #expect((lost["lost"] as? [String: Any])?["value"] as? String == "\"a's\"")
     #expect((lost["won"] as? [String: Any])?["value"] as? String == "\"b's\"")
@@ -280,6 +283,36 @@ import Testing
     #expect(conflicts.output.contains(#""b's" of \#(names[0]) won over "a's" of \#(names[1])"#), "\(conflicts.output)")
     let undone = try Tool.replay.run("undo", path("b"), "--transaction", names[0])
     #expect(undone.output.contains(#"title: "b's" → "a's""#), "\(undone)")
+  }
+
+  /// What it says is what the pull says afterwards, and until then nothing has come.
+  @Test func aDryRunOfAPullSaysWhatWouldCome() async throws {
+    try await write("first", to: "a", id: "n")
+    for place in ["remote", "notes.magicbundle"] { try Tool.sync.run("push", path("a"), path(place)) }
+    try Tool.sync.run("clone", path("remote"), path("b"))
+    let digest = try digest("b")
+    try await write("b's", to: "b", id: "n")
+    try await write("a's", to: "a", id: "n")
+    try await write("more", to: "a")
+    for place in ["remote", "notes.magicbundle"] { try Tool.sync.run("push", path("a"), path(place)) }
+    for place in ["remote", "notes.magicbundle"] {
+      let foreseen = try Tool.sync.run("pull", path("b"), path(place), "--dry-run")
+      #expect(foreseen.status == 0 && foreseen.output.hasPrefix("would pull 2 transactions with 2 changes"), "\(foreseen)")
+      #expect(foreseen.errors.contains("would lose: ") && foreseen.errors.contains(#""a's" of"#), "\(foreseen)")
+    }
+    let ended = try Tool.sync.run("pull", path("b"), path("remote"), environment: ["MAGIC_SYNC_DRY_RUN": "1"])
+    #expect(ended.output.hasPrefix("would pull 2"), "\(ended)")
+    let pulled = try Tool.sync.run("pull", path("b"), path("remote"))
+    #expect(pulled.output == ended.output.replacingOccurrences(of: "would pull", with: "pulled"))
+    #expect(pulled.errors.contains("lost: "))
+    #expect(try self.digest("b") != digest)
+    let nothing = try Tool.sync.run("pull", path("b"), path("remote"), "--dry-run", "--quiet")
+    #expect((nothing.status, nothing.output, nothing.errors) == (0, "", ""))
+    // Nothing is made, and nothing followed.
+    #expect(try Tool.sync.run("pull", path("c"), path("remote"), "--dry-run").status == 1)
+    #expect(try Tool.sync.run("pull", path("b"), path("nowhere"), "--dry-run").status == 1)
+    #expect(try Tool.sync.run("pull", path("b"), path("remote"), "--dry-run", "--watch").status == 64)
+    #expect(["c", "nowhere"].allSatisfy { !FileManager.default.fileExists(atPath: path($0)) })
   }
 
   // MARK: Verifying

@@ -37,6 +37,8 @@ import Testing
     try await write("b", to: "b")
     // The clone calls it origin.
     #expect(try Tool.sync.run("sync", path("b")).output.contains("pushed 1 transaction"))
+    let foreseen = try Tool.sync.run("pull", path("a"), server.address, "--dry-run")
+    #expect(foreseen.status == 0 && foreseen.output.hasPrefix("would pull 1 transaction with 1 change"), "\(foreseen)")
     #expect(try Tool.sync.run("status", path("a"), server.address, "--check").status == 4)
     #expect(try Tool.sync.run("pull", path("a"), server.address).status == 0)
     #expect(try Tool.sync.run("status", path("a"), server.address, "--check").status == 0)

@@ -187,7 +187,7 @@ extension MagicReplicator {
   /// - Parameters:
   ///   - keeping: history that is younger than this stays.
   ///   - isDryRun: counts, and changes nothing. It takes the database's size once more in the temporary folder.
-  /// - Throws: `MagicDataError` as ``pull()`` and ``push()`` do, `fork` if a replica has acknowledged other transactions than
+  /// - Throws: `MagicDataError` as ``pull(accepting:isDryRun:)`` and ``push()`` do, `fork` if a replica has acknowledged other transactions than
   ///   are held here, and `failed` if one has said that it holds the same and comes to something else; `notAllowed` if the
   ///   remote is a server, whose folder is compacted where it is; `damaged` if a checkpoint in the folder comes to something
   ///   else than the database, which is compacted by then. What was done before stays, and is whole.
@@ -221,26 +221,16 @@ extension MagicReplicator {
   ) async throws -> (database: CompactionReport, folder: FolderCompactionReport) {
     let said = try remote.acknowledged(dataSet)
     do {
-      let look: @Sendable (Connection) throws -> Snapshot = { db in
-        let snapshot = try Snapshot(db, remote, dataSet)
-        if let branch = snapshot.branch { throw MagicDataError.fork(snapshot.state.replica, branch.first) }
-        return snapshot
-      }
-      try await magic.store.read { db in _ = try look(db) }
+      try await IncomingSegments(remote).look(at: magic, dataSet) { _, _ in }
       let database = try await magic.compact(keeping: keeping, isDryRun: true, hearing: said)
       let folder = try await magic.ifCompacted(keeping: keeping, hearing: said) { db in
-        let snapshot = try look(db)
+        let snapshot = try Snapshot(looking: db, remote, dataSet)
         var tidying = FolderCompaction(remote: remote, dataSet: dataSet, isDryRun: true, snapshot.listing)
         return try tidying.run(snapshot, Members(db, hearing: said), db)
       }
       return (database, folder)
-    } catch let error as MagicDataError where error.code == .fork {
-      throw MagicDataError(
-        .fork,
-        """
-        \(error.cause is Fork ? "two databases have written under one id, as a copy or from a backup" : error.message). What compact would do shows once branches \
-        are told apart, which changes the database: sync, and try again
-        """, cause: error.cause)
+    } catch let error as MagicDataError {
+      throw error.hides(what: "compact")
     }
   }
 }

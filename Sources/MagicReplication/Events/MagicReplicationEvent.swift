@@ -9,7 +9,7 @@ public enum MagicReplicationEvent: Sendable {
   /// A push wrote something, which is in the remote.
   case sent(PushReport)
   /// A value of this replica that a merge made lose, or one that arrived and had lost to this replica's: of one pull the first
-  /// 1,000; ``PullReport/conflicts`` counts all.
+  /// 1,000; ``PullReport/conflicts`` counts all. Of a dry run, one that would lose.
   case conflict(MagicConflict)
   /// A replica whose clock is too far ahead: what it wrote since waits in the remote. The report has it among
   /// ``PullReport/heldBack``.

@@ -20,7 +20,7 @@ extension MagicReplicator {
 
   func tell(_ report: PullReport, _ conflicts: [MagicConflict]) {
     for conflict in conflicts { source.tell(.conflict(conflict)) }
-    if report.transactions > 0 || report.assets > 0 { source.tell(.applied(report)) }
+    if !isDryRun, report.transactions > 0 || report.assets > 0 { source.tell(.applied(report)) }
     for replica in report.heldBack { source.tell(.parked(replica)) }
     for file in report.unread { source.tell(.unread(file)) }
     for gap in report.gaps { source.tell(.missing(gap)) }

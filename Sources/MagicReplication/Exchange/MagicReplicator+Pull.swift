@@ -11,16 +11,20 @@ extension MagicReplicator {
   ///   `damaged`, `notAllowed` or `full`, of a server also `unreachable`, `unauthorized` or `failed`; the database is as it was
   ///   then, unless contents of assets could not be written: what was merged before stays. `CancellationError`.
   ///
-  /// - Parameter accepting: replicas whose clocks are ahead, by their ids (``PullReport/heldBack``) or how these begin: what
-  ///   they wrote is merged all the same, and this database's clock goes on from there. With the next push that is told to the
-  ///   others, who then hold back nothing up to that time either.
+  /// - Parameters:
+  ///   - accepting: replicas whose clocks are ahead, by their ids (``PullReport/heldBack``) or how these begin: what they wrote
+  ///     is merged all the same, and this database's clock goes on from there. With the next push that is told to the others,
+  ///     who then hold back nothing up to that time either.
+  ///   - isDryRun: the report says what a pull would do, and ``MagicReplicationEvent/conflict(_:)`` which values would lose, and
+  ///     nothing stays of it: all is merged and taken back. Contents of assets are not looked for, and a `fork` is an error also
+  ///     where a pull tells the two databases apart.
   @discardableResult
-  public func pull(accepting replicas: Set<String> = []) async throws -> PullReport {
-    let replicator = accepting(replicas)
+  public func pull(accepting replicas: Set<String> = [], isDryRun: Bool = false) async throws -> PullReport {
+    let replicator = accepting(replicas).dryRunning(isDryRun)
     return try await telling {
       try await remote.opened(for: magic) { remote in
         let report = try await replicator.pull(remote, found(remote))
-        try await remember()
+        if !isDryRun { try await remember() }
         return report
       }
     }
@@ -37,6 +41,7 @@ extension MagicReplicator {
       do {
         return try await mergeOnce(arrivals, of: dataSet, contents: remote)
       } catch let error as MagicDataError {
+        guard !isDryRun else { throw error.hides(what: "a pull") }
         guard try await magic.close(error.cause as? Fork, arrivals, dataSet, source) else { throw error }
       }
     }
@@ -49,7 +54,7 @@ extension MagicReplicator {
     // else back (K-7).
     let said = Result { try arrivals.folder.acknowledged(dataSet) }
     // What is there already costs a look at the frontiers, and no write.
-    let (listing, inStep, lacking) = try await arrivals.withSnapshot(of: magic, dataSet, source) {
+    let look: @Sendable (Connection, Snapshot) throws -> (FolderListing, inStep: PullReport?, lacking: [String]) = {
       [assets = magic.store.assets] db, snapshot in
       let (listing, held) = (snapshot.listing, snapshot.held)
       guard snapshot.state.isSettled, listing.needed(by: held) == nil,
@@ -57,12 +62,15 @@ extension MagicReplicator {
         listing.replicas.allSatisfy({ listing.next(after: held[$0], of: $0) == nil }),
         try listing.foreign(snapshot.journal, snapshot.branches).isEmpty
       else {
-        return (listing, PullReport?.none, [String]())
+        return (listing, nil, [])
       }
       var report = PullReport()
       listing.say(what: held, leaves: &report, said: try? said.get())
       return (listing, report, assets.lacking(try snapshot.journal.schema.assetNames(db)))
     }
+    let (listing, inStep, lacking) =
+      try await isDryRun
+      ? arrivals.look(at: magic, dataSet, look) : arrivals.withSnapshot(of: magic, dataSet, source, look)
     var (report, conflicts) = (inStep ?? PullReport(), [MagicConflict]())
     if inStep == nil { (report, conflicts) = try await merge(listing, of: dataSet, arrivals, try? said.get()) }
     if let path = arrivals.temporaryPath { report.unread = report.unread.map { $0.of(remote.text, insteadOf: path) } }
@@ -70,22 +78,14 @@ extension MagicReplicator {
     report.gaps += try await notHeld(arrivals.gaps)
     do {
       switch said {
-      case .success(let said): try await magic.learnMembers(said)
+      case .success(let said): if !isDryRun { try await magic.learnMembers(said) }
       case .failure(let error as MagicDataError):
         // Who knows what others have put there, and has not come yet?
         report.unread.append(UnreadFile(path: arrivals.folder.acks.path, code: error.code, message: error.message))
       case .failure(let error): throw error
       }
       if let interruption = arrivals.interruption { throw interruption }
-      let named =
-        inStep == nil
-        ? try await magic.store.read { [assets = magic.store.assets] db in
-          assets.lacking(try StoredSchema(db).assetNames(db))
-        } : lacking
-      let missing = try await magic.store.copyAssets(named, &report)
-      try await fetchAssets(missing, remote, &report)
-      // Another process may have fetched the same.
-      if report.missingAssets > 0 { report.missingAssets = magic.store.assets.lacking(Set(missing)).count }
+      if !isDryRun { try await fetchAssets(inStep == nil ? nil : lacking, remote, &report) }
     } catch {
       // What was merged stays.
       tell(report, conflicts)
@@ -93,6 +93,22 @@ extension MagicReplicator {
     }
     tell(report, conflicts)
     return report
+  }
+
+  /// The contents that objects name and that are not here, from wherever they are to be had.
+  ///
+  /// - Parameter lacking: their names, if they are known already.
+  private func fetchAssets(_ lacking: [String]?, _ remote: any OpenRemote, _ report: inout PullReport) async throws {
+    var names = lacking
+    if names == nil {
+      names = try await magic.store.read { [assets = magic.store.assets] db in
+        assets.lacking(try StoredSchema(db).assetNames(db))
+      }
+    }
+    let missing = try await magic.store.copyAssets(names ?? [], &report)
+    try await fetchAssets(missing, remote, &report)
+    // Another process may have fetched the same.
+    if report.missingAssets > 0 { report.missingAssets = magic.store.assets.lacking(Set(missing)).count }
   }
 
   /// What a server lacks before what it has, and is not here either.
@@ -119,7 +135,8 @@ extension MagicReplicator {
     let (folder, most) = (arrivals.folder, arrivals.replicasAtMost)
     // A bundle that is yet to be made, as far as is seen here.
     let isToBeMade = folder.isForTheTime && listing.replicas.isEmpty && listing.checkpoints.isEmpty
-    let (report, conflicts, doubtful) = try await magic.store.write { [store = magic.store, accepted] db in
+    let merge: @Sendable (Connection) throws -> (PullReport, [MagicConflict], doubtful: [String]) = {
+      [store = magic.store, accepted] db in
       var listing = listing
       // Before what it is about comes, which would wait otherwise.
       try AcceptedTime.raise(to: max(said?.acceptedTime ?? 0, arrivals.acceptedTime), db)
@@ -132,7 +149,8 @@ extension MagicReplicator {
       if report.transactions > 0 || report.isComplete && !mayBeNone { try DatabaseState.settle(dataSet, db) }
       return (report, conflicts, listing.doubtful)
     }
-    for name in doubtful { folder.doubt(name) }
+    let (report, conflicts, doubtful) = try await isDryRun ? magic.store.dryRun(merge) : magic.store.write(merge)
+    if !isDryRun { for name in doubtful { folder.doubt(name) } }
     return (report, conflicts)
   }
 }

@@ -15,6 +15,8 @@ public struct MagicReplicator: Sendable {
   /// How the ids of replicas begin of which nothing is held back (C-5).
   private(set) var accepted: [String] = []
   private(set) var memory = Memory.off
+  /// Whether a pull takes back what it has merged.
+  private(set) var isDryRun = false
 
   /// A replicator of a database and a folder. Nothing is read or written until it is asked to exchange.
   public init(_ magic: MagicData, remote: FolderRemote) {
@@ -36,8 +38,8 @@ public struct MagicReplicator: Sendable {
   /// A task that is cancelled meanwhile leaves both sides whole: what the pull has not committed was not merged, what the push
   /// has written is there.
   ///
-  /// - Parameter accepting: as for ``pull(accepting:)``.
-  /// - Throws: as ``pull(accepting:)`` and ``push()``; `failed` if another replica holds the same and comes to other values,
+  /// - Parameter accepting: as for ``pull(accepting:isDryRun:)``.
+  /// - Throws: as ``pull(accepting:isDryRun:)`` and ``push()``; `failed` if another replica holds the same and comes to other values,
   ///   when all was exchanged.
   @discardableResult
   public func sync(accepting replicas: Set<String> = []) async throws -> (pull: PullReport, push: PushReport) {
@@ -65,6 +67,12 @@ public struct MagicReplicator: Sendable {
   func remembering(_ memory: Memory) -> MagicReplicator {
     var copy = self
     copy.memory = memory
+    return copy
+  }
+
+  func dryRunning(_ isDryRun: Bool) -> MagicReplicator {
+    var copy = self
+    copy.isDryRun = isDryRun
     return copy
   }
 

@@ -22,6 +22,14 @@ struct Snapshot {
     if branch == nil { try listing.checkForks(journal, held, own: state.replica) }
   }
 
+  /// For who only looks.
+  ///
+  /// - Throws: `MagicDataError` with `fork` also where an exchange would give the database an id of its own.
+  init(looking db: Connection, _ remote: FolderRemote, _ dataSet: DataSetID, beyond: Frontier = Frontier()) throws {
+    try self.init(db, remote, dataSet, beyond: beyond)
+    if let branch { throw MagicDataError.fork(state.replica, branch.first) }
+  }
+
   /// What others have written is not compared, but under the own id.
   fileprivate init(unchecked db: Connection, _ remote: FolderRemote, _ dataSet: DataSetID, beyond: Frontier) throws {
     state = try DatabaseState(db)
@@ -71,6 +79,17 @@ extension IncomingSegments {
     }
   }
 
+  /// Looks at both sides, of which nothing is changed.
+  ///
+  /// - Throws: `MagicDataError` with `fork` for what an exchange would see to first.
+  func look<Result: Sendable>(
+    at magic: MagicData, _ dataSet: DataSetID, _ body: @Sendable @escaping (Connection, Snapshot) throws -> Result
+  ) async throws -> Result {
+    try await magic.store.read { [folder, held] db in
+      try body(db, Snapshot(looking: db, folder, dataSet, beyond: held))
+    }
+  }
+
   /// Gives the database an id of its own, if a copy of it has made other use of the one that it has, and closes those of others
   /// under which two have written.
   ///
@@ -107,6 +126,19 @@ extension MagicData {
     if isClosed { events.tell(.closed(fork.replica.description)) }
     if let change = store.takeReplicaChange() { events.tell(MagicReplicationEvent(change)) }
     return isClosed
+  }
+}
+
+extension MagicDataError {
+  /// A fork, as who wanted to know hears of it what something would do.
+  func hides(what doing: String) -> MagicDataError {
+    guard code == .fork else { return self }
+    return MagicDataError(
+      .fork,
+      """
+      \(cause is Fork ? "two databases have written under one id, as a copy or from a backup" : message). What \(doing) would do shows once branches are told \
+      apart, which changes the database: sync, and try again
+      """, cause: cause)
   }
 }
 

@@ -60,7 +60,7 @@ package struct ReplicationStatus: Sendable {
 }
 
 extension MagicReplicator {
-  /// - Throws: `MagicDataError` as ``pull()`` does.
+  /// - Throws: `MagicDataError` as ``pull(accepting:isDryRun:)`` does.
   package func status() async throws -> ReplicationStatus {
     try await remote.opened(for: magic) { remote in
       var status = try await remote.status(of: magic, found(remote))

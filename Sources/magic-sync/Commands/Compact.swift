@@ -37,12 +37,10 @@ struct Compact: Command {
   )
   var keep: String?
 
-  @Flag(help: "Count what would go, and change nothing. (MAGIC_SYNC_DRY_RUN)")
-  var dryRun = false
-
+  @OptionGroup var dryRun: DryRunOption
   @OptionGroup var output: OutputOptions
 
-  private var isDryRun: Bool { dryRun || EnvironmentVariable.flag("DRY_RUN") }
+  private var isDryRun: Bool { dryRun.isOn }
 
   func validate() throws {
     _ = try keeping()

@@ -21,6 +21,24 @@ extension Store {
     try await exclusively { try await writePastGate(body) }
   }
 
+  /// Runs `body` in a transaction that is rolled back: it writes to the database as it is by now, and nothing of that stays.
+  @inline(never) package func dryRun<Result: Sendable>(_ body: @Sendable @escaping (Database) throws -> Result) async throws
+    -> Result
+  {
+    try await exclusively {
+      try await Store.failing("the database could not be written") {
+        try await accessing {
+          try await database.writeWithoutTransaction { [self] db in
+            try checkIsInPlace()
+            try db.beginWriting()
+            defer { try? db.undoWriting() }
+            return try body(db)
+          }
+        }
+      }
+    }
+  }
+
   /// Runs `body` while no other write of this process, and no transaction, is on its way.
   nonisolated(nonsending) func exclusively<Result>(
     _ body: nonisolated(nonsending) () async throws -> Result

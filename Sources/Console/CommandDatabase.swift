@@ -88,10 +88,15 @@ package struct CommandDatabase: Sendable {
   }
 
   /// Opens it; one that is not there is made, empty. Tells whether it was.
-  package func useOrInit() async throws -> Bool {
+  ///
+  /// - Parameter made: is called with one that was made.
+  package func useOrInit(_ made: (MagicData) async throws -> Void = { _ in }) async throws -> Bool {
     let lock = try await madeAlone()
     defer { withExtendedLifetime(lock) {} }
-    return try await use(mustExist: false, isForReading: true) { $0.store.isNew }
+    return try await use(mustExist: false, isForReading: true) { magic in
+      if magic.store.isNew { try await made(magic) }
+      return magic.store.isNew
+    }
   }
 
   /// Opens it; one that is not there is made of what `body` puts into it, whole or not at all.
@@ -100,7 +105,8 @@ package struct CommandDatabase: Sendable {
     exists ? try await use(mustExist: false, body) : try await naming { try await MagicData.build(at: location, body) }
   }
 
-  /// The same for what a server has: if the way to it breaks off, what had come stays, and the next pull goes on from there.
+  /// Runs `body` as `useOrBuild` does, which fetches what a server has: if the way to it breaks off, what had come stays, and
+  /// the next pull goes on from there.
   package func useOrFetch<Result>(_ body: (MagicData) async throws -> Result) async throws -> Result {
     let isNew = !exists
     let outcome: Swift.Result<Result, MagicDataError> = try await useOrBuild { magic in

@@ -68,8 +68,9 @@ package struct ConnectionOptions: ParsableArguments {
     return values([:]).filter { names.contains($0.key) }
   }
 
-  /// The same for a name that kept `former` so far: what counts together, and of which nothing is given, stays. But the leave
-  /// to send a token in the clear was for one machine, and what is for TLS would be passed over elsewhere, without a word.
+  /// What the name of a remote is to keep that kept `former` so far: what counts together, and of which nothing is given,
+  /// stays. But the leave to send a token in the clear was for one machine, and what is for TLS would be passed over elsewhere,
+  /// without a word.
   package func keptBeside(_ former: [String: String], isEncrypted: Bool) -> [String: String] {
     let kept = kept
     return ConnectionOptions.groups.reduce(into: kept) { all, group in

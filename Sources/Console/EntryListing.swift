@@ -34,8 +34,8 @@ package final class EntryListing: @unchecked Sendable {
     return (report, told)
   }
 
-  /// The same, once it is there: a folder on a share may be away for a while, or there is no room to look at its checkpoints,
-  /// which is known before anything of it is printed. That there is no room for what is printed ends it.
+  /// Prints a source once it is there: a folder on a share may be away for a while, or there is no room to look at its
+  /// checkpoints, which is known before anything of it is printed. That there is no room for what is printed ends it.
   package func printOnceThere(
     _ source: JournalSource, _ selection: LogSelection, after: ReadProgress
   ) async throws -> (report: MagicReadReport, told: ReadProgress) {

@@ -116,7 +116,7 @@ extension [String] {
   /// What was given, or the twin of the option.
   func or(_ twin: String) -> [String] { isEmpty ? EnvironmentVariable.text(twin).map { [$0] } ?? [] : self }
 
-  /// The same of how ids of replicas begin.
+  /// How ids of replicas begin, as they were given, or in the twin of the option.
   func replicas(or twin: String) throws -> [String] { try or(twin).replicas() }
 
   /// How ids of replicas begin. All of them begin with an empty text, as an unset variable of the shell gives it, and none with

@@ -51,30 +51,10 @@ struct RemoteArgument: ParsableArguments {
   }
 }
 
-struct AcceptOption: ParsableArguments {
-  @Option(
-    name: .customLong("accept"),
-    help: ArgumentHelp(
-      """
-      Merge what this replica wrote with a clock that is ahead: its id, or how that begins. The database's own clock goes on from there. May be given several \
-      times. (MAGIC_SYNC_ACCEPT, with commas between several)
-      """, valueName: "id"))
-  private var ids: [String] = []
-
-  func validate() throws {
-    for id in replicas where !(4...32 ~= id.utf8.count && id.allSatisfy { $0.isASCII && $0.isHexDigit }) {
-      throw ValidationError("--accept takes a replica's id, or at least the first four digits of it, and not '\(id)'.")
-    }
-  }
-
+extension AcceptOption {
   /// Throws where exchanges follow each other.
   func checkIsForOne() throws {
     guard replicas.isEmpty else { throw ValidationError("--accept is for one exchange, without --watch.") }
-  }
-
-  var replicas: Set<String> {
-    let given = ids.isEmpty ? (EnvironmentVariable.text("ACCEPT") ?? "").split(separator: ",").map(String.init) : ids
-    return Set(given.map { $0.trimmingCharacters(in: .whitespaces).lowercased() })
   }
 }
 

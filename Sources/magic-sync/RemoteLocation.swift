@@ -131,7 +131,7 @@ enum RemoteLocation: Sendable {
     return try await useFolder(use, settling: magic, body)
   }
 
-  /// The same for what looks at files.
+  /// Runs `body`, which looks at files, on the folder that is meant, as `use` does.
   func useFolder<Result>(
     _ use: Use, settling magic: MagicData? = nil, _ body: (FolderRemote) async throws -> Result
   ) async throws -> Result {
@@ -165,7 +165,7 @@ enum RemoteLocation: Sendable {
     }
   }
 
-  /// Of a bundle that may be written anew: what another process adds meanwhile would be lost with the file that is replaced
+  /// Locks a bundle that may be written anew: what another process adds meanwhile would be lost with the file that is replaced
   /// (B-4). `nil` where nobody here can write one.
   private func lock(_ use: Use) async throws -> FileLock? {
     guard case .bundle(let file) = self, use != .pull else { return nil }

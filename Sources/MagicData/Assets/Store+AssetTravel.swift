@@ -13,7 +13,7 @@ extension StoredSchema {
     try assetNames { try SQL(db, $0.selectAssets($1)) }
   }
 
-  /// The same of those that begin with some digits: look-ups.
+  /// The assets that rows name and that begin with some digits: look-ups.
   package func assetNames(of digits: String, _ db: Database) throws -> Set<String> {
     try assetNames { type, field in
       var select = try SQL(db, type.selectAssetsOfDigits(field))
@@ -63,7 +63,7 @@ extension AssetFolder {
   /// The file of an asset that is here, or would be.
   package func place(of name: String) -> URL { file(name) }
 
-  /// Of some assets those whose files are not here, in a fixed order.
+  /// Those of some assets whose files are not here, in a fixed order.
   package func lacking(_ names: Set<String>) -> [String] { names.filter { !has($0) }.sorted() }
 
   /// Brings a content here from a file elsewhere, under a temporary name.

@@ -80,7 +80,9 @@ package final class Store: Sendable {
       self.location = location
       identity = Identity(of: nil, surroundings)
       assets = AssetFolder(location.assets)
-      (file, log, database, lookUps) = try Store.open(DatabaseFile(location), mustExist: false, .copied)
+      let file = DatabaseFile(location)
+      self.file = file
+      (log, database, lookUps) = try Store.open(file, mustExist: false, .copied)
       gate = FileGates.gate(of: location.file)
     case .file(let location, let mustExist):
       scratch = nil
@@ -88,10 +90,11 @@ package final class Store: Sendable {
       identity = Identity(of: location, surroundings)
       assets = AssetFolder(location.assets)
       // One that has to be there and is not is told as that.
-      let claimed = try mustExist && !location.exists ? DatabaseFile(location) : DatabaseFile.claim(location)
+      let file = try mustExist && !location.exists ? DatabaseFile(location) : DatabaseFile.claim(location)
+      self.file = file
       // Of a file that is there, before SQLite has it open: see `ifNotOpen`.
       let known = FileGates.gate(of: location.file)
-      (file, log, database, lookUps) = try Store.open(claimed, mustExist: mustExist, reads)
+      (log, database, lookUps) = try Store.open(file, mustExist: mustExist, reads)
       gate = withExtendedLifetime(known) { FileGates.gate(of: location.file) }
     }
     do {

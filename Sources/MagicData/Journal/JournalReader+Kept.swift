@@ -9,7 +9,7 @@ extension JournalReader {
     fileprivate var rows: [Int64]
   }
 
-  /// Of each transaction at and below the floor what is kept, rising by stamp, tag and root. Takes some fifty bytes of memory
+  /// What is kept of each transaction at and below the floor, rising by stamp, tag and root. Takes some fifty bytes of memory
   /// for each.
   package func keptTransactions() throws -> [KeptTransaction] {
     var select = try SQL(db, Statements.selectKept)

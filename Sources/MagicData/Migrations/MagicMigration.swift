@@ -54,7 +54,7 @@ public struct MagicMigration {
     MagicMigration(name: first, step: .renamed) { ($0 as? Object)?[keyPath: property].property }
   }
 
-  /// The same for a value that an object may lack.
+  /// A property whose value an object may lack has another name than its values are stored under.
   public static func renamed<Object: MagicObject, Value: Magical>(
     _ first: String, to property: KeyPath<Object, OptionMagicValue<Value>>
   ) -> MagicMigration {
@@ -92,7 +92,7 @@ public struct MagicMigration {
     MagicMigration(name: name, step: .converted(FormerKind(convert))) { ($0 as? Object)?[keyPath: property].property }
   }
 
-  /// The same for a value that an object may lack.
+  /// A property whose value an object may lack is stored as another kind than before, under the same name.
   public static func converted<Object: MagicObject, Former: Magical, Value: Magical>(
     _ name: String, from former: Former.Type, to property: KeyPath<Object, OptionMagicValue<Value>>,
     _ convert: @Sendable @escaping (Former) throws -> Value

@@ -37,7 +37,7 @@ indirect enum JSONNode {
   /// In the order of the keys' bytes, none twice.
   case object([(key: String, value: JSONNode)])
 
-  /// Of what was encoded for one key more than once, the last stands.
+  /// An object of what was encoded for its keys; of several for one key the last stands.
   static func object(of members: [(key: String, make: () throws -> JSONNode)]) throws -> JSONNode {
     let sorted = members.enumerated().sorted { left, right in
       left.element.key.utf8.elementsEqual(right.element.key.utf8)

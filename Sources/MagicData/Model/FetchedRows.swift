@@ -11,11 +11,11 @@ internal import MagicJournal
 final class FetchedRows: @unchecked Sendable {
   // Exclusive by what it is; to check it with each access costs as much as the access.
   @exclusivity(unchecked) private(set) var places: [ObjectPlace] = []
-  /// Of objects that are named by their births; empty if the type has none such, else one for each row.
+  /// What names each object, if that is its birth; empty if the type has none such.
   @exclusivity(unchecked) private var births: [Birth?] = []
   /// Each with the values by property, as they were stored.
   @exclusivity(unchecked) private var storages: [Storage] = []
-  /// The same rows as instances; then there is nothing in the others.
+  /// The rows as instances; then there is nothing in the others.
   private var instances: InstanceBuffer?
 
   /// None yet.
@@ -30,7 +30,7 @@ final class FetchedRows: @unchecked Sendable {
     FetchedRow(storage: storages[row], place: places[row], birth: births.isEmpty ? nil : births[row])
   }
 
-  /// The same rows in the order of some z indexes, among which theirs are.
+  /// These rows in the order of some z indexes, among which theirs are.
   func ordered(as order: [Int64]) -> FetchedRows {
     guard count > 1 else { return self }
     let rows = Dictionary(uniqueKeysWithValues: places.enumerated().map { ($1.zIndex, $0) })

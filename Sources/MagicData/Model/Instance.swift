@@ -25,7 +25,7 @@ struct Instance {
     places = try layout.places(of: object)
   }
 
-  /// Of an instance that is of no other type.
+  /// An instance whose type is known to be this one.
   init<Object: MagicObject>(at object: UnsafePointer<Object>, _ layout: Layout) throws {
     self.layout = layout
     places = try layout.places(at: object)

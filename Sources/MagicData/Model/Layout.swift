@@ -9,7 +9,7 @@ final class Layout: Sendable {
     let field: TypeSchema.Field
     let role: PropertyRole
     let codec: Codec
-    /// Of a property that holds objects.
+    /// How objects are held; `nil` for a property that holds none.
     let relation: (any RelationCodec)?
     /// Whether an object without a stored value can be shown: it has a default, or may be nil.
     let canBeAbsent: Bool
@@ -25,9 +25,9 @@ final class Layout: Sendable {
     let mayVary: Bool
     /// Whether it was another one at once, as a `Date()` is.
     let isVolatile: Bool
-    /// The same of objects, twice: what differs is another one each time.
+    /// What `init()` leaves in a property that holds objects, twice: what differs is another one each time.
     nonisolated(unsafe) let initialObjects: (Held, Held)?
-    /// Of a value without which an object is not shown: what tells SQL whether it can be read, if that is in doubt.
+    /// What tells SQL whether a value can be read without which an object is not shown, if that is in doubt.
     let reader: Int?
 
     var kind: Value.Kind { field.kind }
@@ -58,8 +58,8 @@ final class Layout: Sendable {
   /// The properties whose values are objects of a class; the primary one, which names an object, is none of them.
   let classes: [Int]
   let roles: [PropertyRole]
-  /// The same with the slots: what a fetched object asks of each property. It stays for good, as layouts do, so that nobody
-  /// counts who uses it.
+  /// What a fetched object asks of each property, with the slots. It stays for good, as layouts do, so that nobody counts who
+  /// uses it.
   nonisolated(unsafe) let fetches: UnsafeBufferPointer<Fetch>
   let initialEdits: [UInt32]
   let relational: PropertySet

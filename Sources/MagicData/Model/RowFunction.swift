@@ -19,7 +19,7 @@ enum RowFunction {
     var failure: (any Error)?
   }
 
-  /// Of a connection: the run of its statement, while there is one.
+  /// Where a connection has the run of its statement, while there is one.
   private typealias Place = UnsafeMutablePointer<UnsafeMutablePointer<Run>?>
 
   // @unchecked: an address of which only the connection's own thread asks what stands there.

@@ -37,7 +37,7 @@ extension MagicTextOptions {
   /// - Parameter text: in SQL.
   func folding(_ text: String) -> String { isEmpty ? text : "\(start)\(text))" }
 
-  /// The same up to the text; `)` follows it.
+  /// What stands before the text in `folding`; `)` follows it.
   var start: String { "magic_fold(\(rawValue), " }
 
   /// `magic_fold(options, text)` is a function of each of our connections.

@@ -16,8 +16,8 @@ enum PropertyPath {
   /// Key paths come from source code, so there are not many of them.
   private static let known = Locked<[AnyKeyPath: Known]>([:])
 
-  /// The same by where they are in memory, which is told without a look into them: one that stands in source code is mostly
-  /// made once. Others may be put together again and again: if there are too many, all are forgotten.
+  /// What is known of key paths by where they are in memory, which is told without a look into them: one that stands in source
+  /// code is mostly made once. Others may be put together again and again: if there are too many, all are forgotten.
   private static let seen = Locked<[ObjectIdentifier: (path: AnyKeyPath, known: Known)]>([:])
   private static let mostSeen = 512
 

@@ -5,8 +5,8 @@ internal import MagicJournal
 /// is not what an open transaction has changed. They come some hundred at a time, each part as of its own moment.
 public struct AsyncReverseMagicSet<Element: MagicObject>: AsyncSequence, ExpressibleByArrayLiteral {
   private enum Source {
-    /// Of the object that an instance is when the set is asked: one that was rolled back never was, and another may be in its
-    /// place.
+    /// Those that hold the object that an instance is when the set is asked: one that was rolled back never was, and another
+    /// may be in its place.
     case stored(PropertySlot, PartialKeyPath<Element>)
     case listed([Element])
   }

@@ -33,7 +33,7 @@ internal import MagicJournal
     preconditionFailure("a held value has a type")
   }
 
-  /// Of what is an object of a class: the same as if it were set now, if it was changed in place since it was fetched or saved.
+  /// A value that is an object of a class, as if it were set now, if it was changed in place since it was fetched or saved.
   func changedInPlace() throws -> Held? { nil }
   /// Whether it is known what it was when it was fetched or saved.
   var isKnown: Bool { true }

@@ -23,9 +23,9 @@ package struct EncodedEntries: Sendable {
   package private(set) var count = 0
   /// The length of the values that are decoded already (`relations`), as encoded.
   package private(set) var madeBytes = 0
-  /// Of one entry after the other: its type and operation, how many values it has, where its object's name begins, where its
-  /// base does if it has one, and each value's field and where that begins. (Shapes say some of this, but each is an array,
-  /// which is counted when it is looked at.)
+  /// For each entry in turn: its type and operation, how many values it has, where its object's name begins, where its base
+  /// does if it has one, and each value's field and where that begins. (Shapes say some of this, but each is an array, which is
+  /// counted when it is looked at.)
   private var places: [UInt32] = []
   /// Values that do not stand by themselves: a place has their index.
   private var relations: [Relation] = []

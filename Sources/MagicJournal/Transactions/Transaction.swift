@@ -112,8 +112,8 @@ extension Entry {
     case claim(number: Int64)
     /// What is left of a claim whose object was removed by the same transaction.
     case withdrawal(number: Int64)
-    /// Of an object that was removed: what is stamped at or below `base` is void. The entry's own values are as if they were
-    /// stamped just above it (K-23, K-24).
+    /// Voids what a removed object was given at or below `base`. The entry's own values are as if they were stamped just above
+    /// it (K-23, K-24).
     case purge(base: Stamp)
 
     /// What stands for it in every format (Protocol/journal.md).

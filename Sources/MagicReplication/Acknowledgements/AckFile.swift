@@ -18,8 +18,8 @@ struct AckFile: Equatable, Sendable {
   private static let suffix = ".json"
   /// A larger file is not an acknowledgement: nobody writes one.
   static let maxBytes = 1 << 24
-  /// Of closings, and of names: more than copies of databases that nothing told make, and people give. Of more some are said,
-  /// and believed.
+  /// So many closings, and names, are said and believed at most: copies of databases that nothing told make fewer, and people
+  /// give fewer.
   private static let mostSaid = 10_000
   /// Up to the end of the year 9999 (C-4).
   static let times = 0...Stamp.latest.milliseconds
@@ -155,8 +155,8 @@ struct AckFile: Equatable, Sendable {
     return some
   }
 
-  /// The same, in no more than so many bytes. Where all is too much, of names there are as many as have room; of what others
-  /// have acknowledged the latest is said, since they say it themselves; where what is expired and closed is too much, the own
+  /// The file in no more than so many bytes. Where all is too much, there are as many names as have room; of what others have
+  /// acknowledged the latest is said, since they say it themselves; where what is expired and closed is too much, the own
   /// acknowledgement alone.
   func bytes(_ dataSet: DataSetID, atMost limit: Int) throws -> Data {
     let all = try bytes(dataSet)

@@ -132,8 +132,8 @@ package enum BundleFile {
 
   private static let suffix = ".tmp"
 
-  /// Of the temporary names of a bundle. A name may have 255 bytes, so a hash stands for the end of a long one, which makes it
-  /// longer than any that stands as a whole.
+  /// How the temporary names of a bundle begin. A name may have 255 bytes, so a hash stands for the end of a long one, which
+  /// makes it longer than any that stands as a whole.
   private static func prefix(_ name: String) -> String {
     guard name.utf8.count > 160 else { return ".\(name)." }
     var start = ""
@@ -163,7 +163,7 @@ package enum BundleFile {
     try unpack(name, StreamReader.reading(handle.fileDescriptor, name), into: remote)
   }
 
-  /// The same of any bytes.
+  /// Unpacks a bundle that comes as bytes.
   ///
   /// - Parameter read: at most so many of the next bytes; none at the end.
   package static func unpack(_ name: String, _ read: @escaping (Int) throws -> Data, into remote: FolderRemote) throws {
@@ -179,7 +179,7 @@ package enum BundleFile {
     try source.finish(counts)
   }
 
-  /// The same of a bundle that may be damaged, for who only looks: what is whole in it. Hears of each part that is not.
+  /// Unpacks what is whole in a bundle that may be damaged, for who only looks. Hears of each part that is not.
   ///
   /// - Parameter hasContents: whether contents of assets come along.
   private static func salvage(

@@ -5,7 +5,7 @@ internal import MagicJournal
 /// A checkpoint that was merged, and where.
 struct TakenCheckpoint {
   let file: CheckpointFile
-  /// Of the journal.
+  /// The rows of the journal that have it.
   let rows: Range<Int64>
   /// What was held then.
   let held: Frontier
@@ -13,7 +13,7 @@ struct TakenCheckpoint {
 
 /// A checkpoint does not come to what it says together with what it covers by its numbers: that may be others' (L-20).
 struct Uncovered: Error {
-  /// Of which transactions are not covered, and the sequences after which they are.
+  /// Replicas whose transactions are not covered, and the sequences after which they are not.
   var replicas: [ReplicaID: UInt64] = [:]
   /// Ends for what was kept already (K-20).
   var beside = NamedFrontier()

@@ -283,7 +283,7 @@ extension FolderListing {
     return last
   }
 
-  /// Of the segments that a floor stands for.
+  /// How many bytes the segments have that a floor stands for.
   private func bytes(of floor: Frontier) -> Int {
     floor.replicas.flatMap { replica in (runs[replica]?.chain ?? []).filter { $0.name.last <= floor[replica] } }
       .reduce(0) { $0 + SegmentHeader.length + $1.header.storedLength }
@@ -302,7 +302,7 @@ extension CheckpointFile {
     isAbove(other) && name != other.name && (!other.isAbove(self) || name < other.name)
   }
 
-  /// The same by the names as well, where they can be compared.
+  /// Whether its floor is nowhere below another one, by the names as well, where they can be compared.
   func isAbove(_ other: NamedFrontier) -> Bool {
     other.replicas.allSatisfy { replica in
       guard let end = floor[replica], let others = other[replica] else { return false }

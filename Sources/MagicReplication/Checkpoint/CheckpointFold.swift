@@ -135,7 +135,7 @@ private struct EntriesAside {
   private let scratch: ScratchFolder
   private let writer: ChunkWriter
   private var file: URL?
-  /// Of each slice the places of its parts, which are as those of a checkpoint.
+  /// Where the parts of each slice are, which are as those of a checkpoint.
   private var places: [[Range<Int>]]
 
   init(slices: Int) throws {

@@ -24,7 +24,8 @@ enum CheckpointVerdict: Sendable {
 /// What was seen of the checkpoints of a folder, of which a program may ask several things in turn: one that has not changed is
 /// not folded again.
 final class CheckpointLooks: Sendable {
-  /// Of a file as it is on the disk, under the header that was read of it: another one of the same floor has the same name.
+  /// What was found of a file as it is on the disk, under the header that was read of it: another one of the same floor has the
+  /// same name.
   private struct Known {
     let state: OpenFile.State
     let digest: Identifier
@@ -98,10 +99,10 @@ extension FolderListing {
     }
   }
 
-  /// Of the checkpoints that are needed those that may be handed out. One that does not come to its digest is passed over, as
-  /// by a pull (K-14, K-16), and so is one that no database takes; what is needed then is looked at in turn. One that cannot be
-  /// read to its end stays: who reads it says so, and shows what its bytes still tell. `hasVanished` tells whether something is
-  /// gone by now.
+  /// Those of the needed checkpoints that may be handed out. One that does not come to its digest is passed over, as by a pull
+  /// (K-14, K-16), and so is one that no database takes; what is needed then is looked at in turn. One that cannot be read to
+  /// its end stays: who reads it says so, and shows what its bytes still tell. `hasVanished` tells whether something is gone by
+  /// now.
   private mutating func takeNeeded(_ checkCancelled: () throws -> Void) throws -> [CheckpointFile] {
     guard !needed.isEmpty else { return [] }
     let names = Set(files.map(\.name.text) + checkpoints.map(\.url.lastPathComponent))

@@ -2,8 +2,7 @@ internal import MagicData
 internal import MagicJournal
 
 extension Connection {
-  /// Of the objects that were removed, whose entries all lie at or below a floor, and of which something is left that could go
-  /// (K-23).
+  /// Removed objects whose entries all lie at or below a floor, and of which something is left that could go (K-23).
   func purges(below floor: NamedFrontier, _ members: Members) throws -> [ObjectPurge] {
     let journal = try JournalReader(self)
     guard try members.mayPurge(below: floor, journal) else { return [] }

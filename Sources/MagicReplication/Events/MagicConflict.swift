@@ -10,8 +10,8 @@ public struct MagicConflict: Sendable, Equatable {
     public let time: Date
     /// As JSON; `nil` for an object as a whole, and for what is beyond the 8 MiB of values that one pull tells.
     public let value: String?
-    /// Of its transaction, which ``UndoSelection/transactions`` takes back. `nil` as events tell it, and for what compaction
-    /// has kept or a replica wrote that goes by another id since.
+    /// The sequence of its transaction, which ``UndoSelection/transactions`` takes back. `nil` as events tell it, and for what
+    /// compaction has kept or a replica wrote that goes by another id since.
     public internal(set) var sequence: UInt64?
   }
 
@@ -19,7 +19,8 @@ public struct MagicConflict: Sendable, Equatable {
   public let type: String
   /// The primary value; of an object without one, or with an automatic number, its birth: 32 hexadecimal digits.
   public let object: String
-  /// Of a set or a dictionary one element is meant. `nil` where an object was changed here and removed there.
+  /// The property's name; of a set or a dictionary one element is meant. `nil` where an object was changed here and removed
+  /// there.
   public let property: String?
   /// The earlier write; the journal keeps it until it is compacted.
   public internal(set) var lost: Side

@@ -96,7 +96,7 @@ extension ObjectConflicts.Write {
     version < other.version && version.root != other.version.root && value != other.value
   }
 
-  /// Of an object as a whole: an update against a remove; one that knew of the remove says so (L-6).
+  /// Whether an object as a whole was written apart: an update against a remove; one that knew of the remove says so (L-6).
   func isApart(from won: Self) -> Bool {
     (value == nil) != (won.value == nil) && won.base.map { $0 < version.stamp } ?? true
   }

@@ -184,7 +184,7 @@ private struct AssetFetch {
   let assets: AssetFolder
 
   struct Fetched: Sendable {
-    /// Of how many names it knows more.
+    /// How many names were asked for.
     var asked = 0
     var received: [StagedAsset] = []
     var bytes = 0

@@ -20,7 +20,7 @@ extension MagicReplicator {
     remembering(makingAnew ? .makingAnew : .on)
   }
 
-  /// Of what is here for the time nothing is remembered: it is another one each time.
+  /// The path by which the remote is remembered; `nil` for what is here for the time, which is another one each time.
   private var rememberedPath: String? {
     guard memory != .off, let folder = remote as? FolderRemote, !folder.isForTheTime else { return nil }
     return folder.text

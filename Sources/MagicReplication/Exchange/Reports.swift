@@ -115,7 +115,7 @@ public struct UnreadFile: Sendable, Equatable {
     self.message = message
   }
 
-  /// The same of a remote, of which the file was read in a folder for the time.
+  /// This file as one of a remote, where it was read in a folder for the time.
   func of(_ remote: String, insteadOf folder: String) -> UnreadFile {
     UnreadFile(
       path: path.replacingOccurrences(of: folder, with: remote), code: code,

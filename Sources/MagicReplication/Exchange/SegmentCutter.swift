@@ -66,7 +66,7 @@ package struct SegmentCutter {
     return Collected(run: run.lowerBound...last, changes: changes, segment: segment)
   }
 
-  /// The same as a file, for who looked at the floor in an earlier snapshot.
+  /// Cuts a segment as a file, for who looked at the floor in an earlier snapshot.
   ///
   /// - Throws: `IsLarge` for one of more bytes than `size`, before compression.
   package func cutNow(_ replica: ReplicaID, _ run: ClosedRange<UInt64>, atMost size: Int = .max) throws -> Cut? {

@@ -5,7 +5,7 @@ internal import MagicJournal
 /// Reads an export line by line (Protocol/export.md).
 final class ExportReader {
   let dataSet: DataSetID
-  /// Of its source, in milliseconds; 0 if the first line has none.
+  /// The clock of its source, in milliseconds; 0 if the first line has none.
   let clock: Int64
   private(set) var schema = Schema()
   private var fieldCount = 0

@@ -168,8 +168,8 @@ struct FolderListing: Sendable {
     return frontier
   }
 
-  /// The same with names, and only as far as each file goes on from what is before it, as far as headers tell: what follows is
-  /// another branch's (J-33).
+  /// Up to where each replica's files go on, with names, and only as far as each goes on from what is before it, as far as
+  /// headers tell: what follows is another branch's (J-33).
   var rows: [ReplicaID: SegmentChain] {
     var rows: [ReplicaID: SegmentChain] = [:]
     for checkpoint in checkpoints {
@@ -270,7 +270,7 @@ struct FolderListing: Sendable {
     covered[replica] <= sequence ? holeInFiles(after: sequence, of: replica) : nil
   }
 
-  /// The same for who reads files alone, and no checkpoint of which that could be had.
+  /// The hole for who reads files alone, and no checkpoint of which that could be had.
   func holeInFiles(after sequence: UInt64, of replica: ReplicaID) -> ClosedRange<UInt64>? {
     let limit = limits[replica] ?? .max
     guard sequence < limit, next(after: sequence, of: replica) == nil else { return nil }

@@ -70,72 +70,107 @@ public struct MagicObjectHistory: Sendable {
   init(_ object: ObjectEntries) {
     type = object.type.name.text
     self.object = object.key.text
-    let state = object.state
-    isAlive = state.isAlive
-    let authors = object.entries.map {
-      Author(time: $0.version.stamp.date, replica: $0.replica.description, sequence: $0.sequence)
-    }
-    var writes = ObjectConflicts(object.key, of: object.type)
-    for (index, of) in object.entries.enumerated() {
-      writes.add(of.entry, of.version, at: EntryPlace(bits: Int64(index)))
-      guard of.entry.operation.code == .purge else { continue }
-      writes.add(of.entry.fields, of.entry.operation.version(ofValuesAt: of.version), at: EntryPlace(bits: Int64(index)))
-    }
-    let held = Held(state, of: object.type)
-    var places: [Version: Int] = [:]
-    for (index, of) in object.entries.enumerated() {
-      let version = of.entry.operation.version(ofValuesAt: of.version)
-      if places[version] == nil { places[version] = index }
-    }
+    let account = Account(of: object)
+    isAlive = account.state.isAlive
+    changes = account.changes
+    blame = account.blame
+  }
+}
 
-    var changes: [(place: Int, change: Change)] = []
-    func add(_ writes: [ObjectConflicts.Write], _ property: String?) {
-      // What is held under two ids is one write (J-3).
-      var sorted: [ObjectConflicts.Write] = []
-      for write in writes where sorted.last.map({ !$0.isSame(as: write) }) ?? true { sorted.append(write) }
-      for (index, write) in sorted.enumerated() {
-        if property == nil, write.value != nil { continue }
-        var next = index + 1 < sorted.count ? sorted[index + 1] : nil
-        let isCurrent = property == nil ? !state.isAlive && next == nil : held.shows(write)
-        if !isCurrent, property != nil, next == nil, let other = held.write(hiding: write), let place = places[other.version] {
-          next = ObjectConflicts.Write(
-            version: other.version, field: other.field, place: EntryPlace(bits: Int64(place)), value: other.value)
-        }
-        let outcome: Change.Outcome =
-          if isCurrent {
-            state.isAlive || property == nil ? .current : .removed
-          } else if let base = state.revivalBase, write.version.stamp <= base, property != nil {
-            .void
-          } else if let next {
-            next.version.root == write.version.root ? .replaced : .lost
-          } else {
-            .removed
-          }
-        changes.append(
-          (
-            Int(write.place.bits),
-            Change(
-              author: authors[Int(write.place.bits)], property: property, value: write.value?.json, outcome: outcome,
-              successor: isCurrent ? nil : next.map { authors[Int($0.place.bits)] },
-              successorValue: isCurrent || property == nil ? nil : next?.value?.json)
-          ))
-      }
+/// What the entries of an object tell.
+private struct Account {
+  private let object: ObjectEntries
+  let state: ObjectState
+  private let held: Held
+  /// Who wrote each entry.
+  private let authors: [MagicObjectHistory.Author]
+  /// Where the first entry of each version is.
+  private let places: [Version: Int]
+
+  init(of object: ObjectEntries) {
+    self.object = object
+    state = object.state
+    held = Held(state, of: object.type)
+    authors = object.entries.map {
+      MagicObjectHistory.Author(
+        time: $0.version.stamp.date, replica: $0.replica.description, sequence: $0.sequence)
     }
-    add(writes.lives.sorted { $0.version < $1.version }, nil)
+    let versions = object.entries.enumerated().map { ($1.entry.operation.version(ofValuesAt: $1.version), $0) }
+    places = Dictionary(versions) { first, _ in first }
+  }
+
+  /// The oldest first.
+  var changes: [MagicObjectHistory.Change] {
+    let writes = writes
+    var changes = self.changes(by: writes.lives.sorted { $0.version < $1.version }, of: nil)
     for (place, all) in writes.sortedPlaces {
       // The order of the fold itself (M-1).
-      add(all.sorted { $0.state < $1.state }, object.type.fields[place.slot].name.text)
+      changes += self.changes(by: all.sorted { $0.state < $1.state }, of: object.type.fields[place.slot].name.text)
     }
-    self.changes = changes.enumerated().sorted { ($0.element.place, $0.offset) < ($1.element.place, $1.offset) }.map(
-      \.element.change)
+    return changes.enumerated().sorted { ($0.element.place, $0.offset) < ($1.element.place, $1.offset) }.map(\.element.change)
+  }
 
-    blame =
-      state.isAlive
-      ? held.shown.compactMap { write in
-        places[write.version].map {
-          Blame(property: object.type.fields[write.field].name.text, value: write.value.json, author: authors[$0])
-        }
-      } : []
+  var blame: [MagicObjectHistory.Blame] {
+    guard state.isAlive else { return [] }
+    return held.shown.compactMap { write in
+      places[write.version].map {
+        MagicObjectHistory.Blame(
+          property: object.type.fields[write.field].name.text, value: write.value.json, author: authors[$0])
+      }
+    }
+  }
+
+  private var writes: ObjectConflicts {
+    var writes = ObjectConflicts(object.key, of: object.type)
+    for (index, of) in object.entries.enumerated() {
+      let place = EntryPlace(bits: Int64(index))
+      writes.add(of.entry, of.version, at: place)
+      guard of.entry.operation.code == .purge else { continue }
+      writes.add(of.entry.fields, of.entry.operation.version(ofValuesAt: of.version), at: place)
+    }
+    return writes
+  }
+
+  /// - Parameters:
+  ///   - writes: of what folds by itself, rising.
+  ///   - property: `nil` for the object as a whole, of which the removes are changes.
+  private func changes(
+    by writes: [ObjectConflicts.Write], of property: String?
+  ) -> [(place: Int, change: MagicObjectHistory.Change)] {
+    // What is held under two ids is one write (J-3).
+    var sorted: [ObjectConflicts.Write] = []
+    for write in writes where sorted.last.map({ !$0.isSame(as: write) }) ?? true { sorted.append(write) }
+    return sorted.enumerated().compactMap { index, write in
+      if property == nil, write.value != nil { return nil }
+      var next = index + 1 < sorted.count ? sorted[index + 1] : nil
+      let isCurrent = property == nil ? !state.isAlive && next == nil : held.shows(write)
+      if property != nil, next == nil { next = successor(hiding: write) }
+      let place = Int(write.place.bits)
+      return (
+        place,
+        MagicObjectHistory.Change(
+          author: authors[place], property: property, value: write.value?.json,
+          outcome: outcome(of: write, of: property, isCurrent, before: next),
+          successor: isCurrent ? nil : next.map { authors[Int($0.place.bits)] },
+          successorValue: isCurrent || property == nil ? nil : next?.value?.json)
+      )
+    }
+  }
+
+  /// The write that shows in the place of one that is held.
+  private func successor(hiding write: ObjectConflicts.Write) -> ObjectConflicts.Write? {
+    guard let other = held.write(hiding: write), let place = places[other.version] else { return nil }
+    return ObjectConflicts.Write(
+      version: other.version, field: other.field, place: EntryPlace(bits: Int64(place)), value: other.value)
+  }
+
+  private func outcome(
+    of write: ObjectConflicts.Write, of property: String?, _ isCurrent: Bool, before next: ObjectConflicts.Write?
+  ) -> MagicObjectHistory.Change.Outcome {
+    if isCurrent { return state.isAlive || property == nil ? .current : .removed }
+    if let base = state.revivalBase, write.version.stamp <= base, property != nil { return .void }
+    guard let next else { return .removed }
+    return next.version.root == write.version.root ? .replaced : .lost
   }
 }
 

@@ -217,11 +217,11 @@ struct ObjectFault: Sendable {
 
   let type: Int
   let key: ObjectKey
-  /// Of a lost one what its entries say, and the last of them.
+  /// Where it is; of a lost one what its entries say, and the last of them.
   let place: ObjectPlace
   let isShown: Bool
   let kind: Kind
-  /// Of one that is not where its entries say, the z index that these name.
+  /// The z index that the entries name of one that is not there.
   var home: Int64?
 
   /// Whether its entries have to be chained anew.

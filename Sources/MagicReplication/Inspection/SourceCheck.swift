@@ -6,7 +6,7 @@ internal import MagicJournal
 /// objects name.
 package struct SourceCheck: Sendable {
   package let statistics: MagicJournalStatistics
-  /// Of what is made of it.
+  /// The check of what is made of it.
   package let database: DatabaseCheck
   /// Contents that were looked at; `nil` for a source that has none: a segment, an export, a server.
   package private(set) var contents: Int?

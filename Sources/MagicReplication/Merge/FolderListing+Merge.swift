@@ -308,7 +308,8 @@ extension FolderListing {
     rejected.filter { $0.name.last > held[$0.name.replica] }
   }
 
-  /// Of one whose header cannot be read it is not known how far it reaches: it is among them if something is lacking.
+  /// Checkpoints that were rejected and reach beyond what is held. How far one reaches whose header cannot be read is not
+  /// known: it is among them if something is lacking.
   func rejectedCheckpoints(beyond held: Frontier, isLacking: Bool) -> [(url: URL, error: MagicDataError)] {
     rejectedCheckpoints.filter { _, floor, _ in
       floor.map { floor in floor.replicas.contains { floor[$0] > held[$0] } } ?? isLacking

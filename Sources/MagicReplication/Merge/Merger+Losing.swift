@@ -111,7 +111,7 @@ extension Merger {
     conflicts.sort(from: first)
   }
 
-  /// Of an object what came that was held already: a checkpoint brings that, or it was held under another id. What is later
+  /// What came of an object that was held already: a checkpoint brings that, or it was held under another id. What is later
   /// than all that was held is none of it, so this is asked for where something came late alone.
   private func versionsThatCameAgain(from last: EntryPlace) throws -> Set<Version> {
     var came: Set<Version> = []

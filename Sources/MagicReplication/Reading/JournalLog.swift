@@ -234,7 +234,7 @@ private struct EntryCaller: EntryTaker {
 private struct Reached {
   private var settled: ReadProgress
   private var current: (replica: ReplicaID, sequence: UInt64, name: TransactionName)?
-  /// Of each replica, but for `count` of the current one.
+  /// How many transactions of each replica were told, but for `count` of the current one.
   private var settledCounts: [ReplicaID: Int] = [:]
   private var count = 0
 

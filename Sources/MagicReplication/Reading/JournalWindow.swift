@@ -47,7 +47,7 @@ package struct JournalWindow: Sendable {
   /// Whether what a checkpoint has kept comes: later only of one that could not be read before.
   func hasKept(of checkpoint: CheckpointFile) -> Bool { hasKept || told.awaits(checkpoint) }
 
-  /// The same from the beginning on, of all replicas.
+  /// A window from the beginning on, of all replicas, with the same end.
   var widened: JournalWindow {
     var window = self
     (window.since, window.replicas, window.after, window.hasKept) = (nil, [], Frontier(), true)

@@ -105,7 +105,7 @@ public struct MagicReadReport: Sendable, Equatable {
 /// Where the parts of a reading say what they could not read. It stays within one reading, on one thread at a time.
 final class ReadProblems {
   private(set) var report = MagicReadReport()
-  /// Of which what is kept was read whole, and of which something of it could not be.
+  /// Floors of which what is kept was read whole, and of which something of it could not be.
   private var (whole, lacking): ([Frontier], [Frontier]) = ([], [])
 
   /// Whether something of what is kept below a floor could not be read, and no other source had it: what is left is not what
@@ -129,7 +129,7 @@ final class ReadProblems {
 
   func add(_ file: UnreadFile) { report.add(file) }
 
-  /// Of each replica in a folder what was not read and not left out on purpose, rising.
+  /// What was not read of each replica in a folder, and not left out on purpose, rising.
   private(set) var holes: [ReplicaID: [ReadProgress.Hole]] = [:]
   /// Files that may have it, or more, once they are whole.
   private(set) var awaited: Set<URL> = []
@@ -138,7 +138,7 @@ final class ReadProblems {
 
   func awaits(_ file: URL) { awaited.insert(file) }
 
-  /// The same of checkpoints.
+  /// Checkpoints that may be read once they are whole.
   private(set) var awaitedCheckpoints: Set<URL> = []
 
   func awaits(checkpoint: URL) { awaitedCheckpoints.insert(checkpoint) }

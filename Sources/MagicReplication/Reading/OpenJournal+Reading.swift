@@ -15,8 +15,8 @@ extension OpenJournal {
     while let (transaction, schema) = try reading.next() { try body(transaction, schema) }
   }
 
-  /// The same of one source, with `body` on another thread while what follows is read: it leaves the source alone. Large
-  /// transactions come in parts. When this returns, all was handed to it.
+  /// Reads one source with `body` on another thread while what follows is read: it leaves the source alone. Large transactions
+  /// come in parts. When this returns, all was handed to it.
   ///
   /// - Parameter prepare: what of `body` can be done beforehand, on the thread that reads; `body` gets what it gives, or nil
   ///   where there was no time for it.
@@ -57,7 +57,7 @@ extension OpenJournal {
     }
   }
 
-  /// The same with all work on the other thread.
+  /// Reads one source with all of `body` on the other thread.
   func forEachPart(
     _ window: JournalWindow, _ checkCancelled: () throws -> Void,
     _ body: @Sendable @escaping (ReadPart, SourceSchema) throws -> Void
@@ -67,7 +67,7 @@ extension OpenJournal {
 
   /// Few enough for a cache of the machine, and many enough that a change of threads costs nothing.
   private static let entriesAtOnce = 1_024
-  /// Of checkpoints, of which a folder has one or two. macOS lets a process have 256 files open.
+  /// How many checkpoints may be open; a folder has one or two. macOS lets a process have 256 files open.
   private static let mostOpenFiles = 32
 
   func cursors(_ window: JournalWindow) throws -> [any TransactionCursor] {

@@ -111,7 +111,7 @@ package final class OpenJournal {
     }
   }
 
-  /// Of all sources together: what lies at and below it is no history any more, but for what is kept (K-1).
+  /// The floor of all sources together: what lies at and below it is no history any more, but for what is kept (K-1).
   var floor: NamedFrontier {
     var floor = NamedFrontier()
     for part in parts {
@@ -124,7 +124,7 @@ package final class OpenJournal {
     return floor
   }
 
-  /// Of databases alone.
+  /// The floor of databases alone.
   var heldFloor: NamedFrontier {
     var floor = NamedFrontier()
     for part in parts { if case .database(let database) = part { floor.raise(to: database.floor) } }
@@ -150,7 +150,7 @@ package final class OpenJournal {
     }
   }
 
-  /// Of what was then, and before, only that is known which was still in force later; `nil` if nothing was given up.
+  /// Up to when history was given up: of that time only what was still in force later is known. `nil` if none was.
   var givenUp: Stamp? { floor.highest }
 
   var report: MagicReadReport {

@@ -3,7 +3,7 @@ internal import MagicJournal
 /// A transaction as a source hands it out, or a part of a large one.
 enum ReadPart: Sendable {
   case made(Transaction)
-  /// Of a segment, whose values need not be made for who looks at them once.
+  /// As a segment has it: its values need not be made for who looks at them once.
   case encoded(EncodedTransaction)
 
   /// Whose entries these are; it may lack them.

@@ -11,12 +11,12 @@ package struct ReadProgress: Sendable {
     let before: TransactionName?
   }
 
-  /// Of each replica the last transaction that was told. What is left out on purpose is not wanted later either, and counts as
+  /// The last transaction of each replica that was told. What is left out on purpose is not wanted later either, and counts as
   /// told.
   private(set) var last: Frontier
   /// Its name, as far as it is known.
   private(set) var names: [ReplicaID: TransactionName] = [:]
-  /// Of each replica up to there, rising.
+  /// What was not told of each replica up to there, rising.
   private(set) var holes: [ReplicaID: [Hole]] = [:]
   /// Files that could not be read and may have something to tell: they may come whole under the names that they have.
   private(set) var awaited: Set<URL> = []

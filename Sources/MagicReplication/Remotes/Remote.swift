@@ -97,7 +97,7 @@ package struct IncomingSegments: Sendable {
   package let gaps: [PullReport.Gap]
   /// What kept the rest from coming. What has come is merged before it is thrown.
   package let interruption: (any Error)?
-  /// Of how many replicas the database may hold something once they are merged, if it does not hold something of more already.
+  /// How many replicas the database may hold something of once they are merged, if it does not hold something of more already.
   let replicasAtMost: Int?
 
   /// - Parameter there: what the remote says that it holds; a folder says nothing but by its files.

@@ -8,15 +8,16 @@ package struct ObjectAt: Sendable, Equatable {
     package let name: String
     package let value: Value
 
-    /// Of the name by its bytes (L-3).
+    /// Compares names by their bytes (L-3).
     package static func == (left: Field, right: Field) -> Bool {
       left.name.utf8.elementsEqual(right.name.utf8) && left.value == right.value
     }
   }
 
   package let type: String
-  /// Of all fields that the type is known to have, and whether its objects may have numbers.
+  /// The names of all fields that the type is known to have.
   package let fieldNames: [String]
+  /// Whether its objects may have numbers.
   package let mayHaveNumber: Bool
   package let key: ObjectKey
   /// That it has claimed, and what that comes to (M-16).

@@ -53,7 +53,7 @@ package protocol Served: Sendable {
   /// Where a client's segments and contents go.
   func inbox(_ dataSet: DataSetID) async throws -> any Inbox
 
-  /// Of contents, by the digits of their hashes, the files of those that are here.
+  /// The files of those contents that are here, by the digits of their hashes.
   func contents(_ digits: Set<String>, isThere: Presence) async throws -> [String: URL]
 
   /// The file of a content does not hold what its name says.

@@ -9,14 +9,14 @@ package final class ServedDatabase: Served {
   /// The checkpoint that clients take. Who has it made is alone with that: however many ask, it takes one of the database's few
   /// long reads.
   private let (written, writing) = (Locked<WrittenCheckpoint?>(nil), Gate(places: 1))
-  /// The same of the digest.
+  /// The digest that clients compare, which one at a time works out as well.
   private let (found, folding) = (Locked<FoundDigest?>(nil), Gate(places: 1))
-  /// The same of large segments.
+  /// Large segments, which one at a time cuts as well.
   private let (large, cutting) = (Locked<[LargeCut]>([]), Gate(places: 1))
   /// Bytes of a segment, before compression, up to which each client has one of its own, in memory.
   private static let smallBytes = 1 << 18
 
-  /// Of how many replicas clients may bring something.
+  /// How many replicas clients may bring something of.
   private let mostReplicas: Int
 
   package convenience init(_ magic: MagicData) {
@@ -384,7 +384,7 @@ private final class DatabaseInbox: Inbox {
     try await forgetNamed()
   }
 
-  /// Of contents that came before, those that have their names by now. What cannot be looked at stays.
+  /// Forgets the contents that came before and have their names by now. What cannot be looked at stays.
   private func forgetNamed() async throws {
     let (contents, assets) = (contents, magic.store.assets)
     let left = try await offPool { (try? contents.contents()) ?? [] }

@@ -37,7 +37,7 @@ extension ServedFolder {
     private(set) var isOutdated = false
     let until: ContinuousClock.Instant
     private(set) var changes = 0
-    /// Of which checkpoints that this server has written since stand for something.
+    /// Replicas for which checkpoints that this server has written since stand for something.
     private(set) var arrived: Set<ReplicaID> = []
 
     /// - Parameter now: before the folder was listed.

@@ -13,10 +13,10 @@ package final class ServedFolder: Served {
   let looking = Locked(())
   /// One reads files for names at a time, whoever asks.
   private let inflating = Gate(places: 1)
-  /// The same of contents in doubt.
+  /// One looks at contents in doubt at a time.
   let checking = Gate(places: 1)
 
-  /// Of what is read for the names of one answer, as it lies and inflated: twice the largest file, or thousands of such as
+  /// Bytes that are read for the names of one answer, as they lie and inflated: twice the largest file, or thousands of such as
   /// replicas mostly have.
   private static let inflatedBytes = 8 * Limits.segmentCut
   /// So many names are remembered, and so many files that are whole.

@@ -50,8 +50,8 @@ package struct Standing: Sendable, Equatable {
     }
   }
 
-  /// Of so many a server takes something: all of them stand in one answer (W-6), with room for those that several clients bring
-  /// at once.
+  /// How many replicas a server takes something of: all of them stand in one answer (W-6), with room for those that several
+  /// clients bring at once.
   package static let mostReplicas = 10_000
 
   /// Rising by replica. One of which nothing is held up from 1 has 0.

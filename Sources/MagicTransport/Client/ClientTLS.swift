@@ -129,7 +129,8 @@ private final class DistrustHandler: ChannelInboundHandler {
   }
 }
 
-/// Of certificates. Where a network asks for a login first, or a clock is not set yet, it is over once that is done.
+/// Certificates were not trusted. Where a network asks for a login first, or a clock is not set yet, it is over once that is
+/// done.
 private struct Distrust: PassingCause {
   let error: any Error
 

@@ -126,7 +126,7 @@ extension Session {
     }
   }
 
-  /// The same for a push. What the pull before it has found is not asked for again, if the server has told of no change since,
+  /// Compares for a push. What the pull before it has found is not asked for again, if the server has told of no change since,
   /// and the database holds what it held then, or what the server does. Were it another all the same, the server's answer to
   /// the push says so.
   func compareForPush(_ magic: MagicData) async throws -> Compared {

@@ -276,7 +276,7 @@ extension Session {
     return (there, true)
   }
 
-  /// The same of contents, and of a part.
+  /// Asks for all that was sent to be kept for good, contents and parts too; returns what the server holds then.
   @discardableResult
   func settle(_ held: Frontier) async throws -> Standing {
     let answer = try await ask(Frame(.settle), for: .settled)

@@ -42,6 +42,8 @@ public struct SocketRemote: Sendable {
 
   let endpoint: Endpoint
   let options: Options
+  /// How it is reached: `tcp`, `tls`, `unix` or `ssh`.
+  package var scheme: String { endpoint.scheme }
   /// Breaks its connections off; `nil` if nobody asks for that.
   private(set) var breaker: LinkBreaker?
 

@@ -7,10 +7,10 @@ internal import MagicData
 package final class Reloading<Value: Sendable>: Sendable {
   private struct Known {
     var value: Value
-    /// Of the files that it was made of; without those that cannot be opened.
+    /// As the files were that it was made of; without those that cannot be opened.
     var states: [URL: OpenFile.State]
-    /// Of files of which nothing could be made, and when that is tried again: what they hold may be right, and could not be
-    /// read just then.
+    /// As the files were when nothing could be made of them, and when that is tried again: what they hold may be right, and
+    /// could not be read just then.
     var failed: (states: [URL: OpenFile.State], until: ContinuousClock.Instant, why: String)?
   }
 

@@ -24,7 +24,7 @@ final class ServerSession: Sendable {
     var told: Frontier?
     /// Whose transactions it has brought.
     var brought = Set<ReplicaID>()
-    /// Of whose transactions something was not taken since it was last said, as another file stands in its place.
+    /// Replicas of whose transactions something was not taken since it was last said, as another file stands in its place.
     var displaced = Set<ReplicaID>()
     /// Whether its id is its token's.
     var isClaimed = false

@@ -155,7 +155,7 @@ package final class Owners: Sendable {
     }
   }
 
-  /// The same, where something is to be added to it.
+  /// Who owns what, for who is to add something.
   ///
   /// - Throws: `MagicDataError` with `busy` if the file is gone.
   private func ownersToWrite() throws -> [ReplicaID: String] {

@@ -16,7 +16,7 @@ enum Endpoint: Sendable, Equatable {
 
   /// - Parameter address: `tcp://host:port`, `tls://host:port`, `unix:/path` or `ssh://[user@]host[:port]/path`.
   init(_ address: String) throws {
-    if address.hasPrefix("unix:") {
+    if address.lowercased().hasPrefix("unix:") {
       var path = address.dropFirst(5)
       if path.hasPrefix("//") { path = path.dropFirst(2) }
       guard !path.isEmpty else { throw Endpoint.refusal(address, "write unix:/path/to/socket") }
@@ -63,6 +63,16 @@ enum Endpoint: Sendable, Equatable {
     case .tcp(let host, let port): .tcp(host: host, port: chosen ?? port)
     case .tls(let host, let port): .tls(host: host, port: chosen ?? port)
     case .unix, .ssh: self
+    }
+  }
+
+  /// One of `schemes`.
+  var scheme: String {
+    switch self {
+    case .tcp: "tcp"
+    case .tls: "tls"
+    case .unix: "unix"
+    case .ssh: "ssh"
     }
   }
 

@@ -63,7 +63,7 @@ struct Apply: Command {
     plan.until = try until.map { try MagicMoment($0) }
     plan.types = Set(type)
     plan.replicas = try replica.replicas()
-    plan.accepted = accepted.replicas
+    plan.accepted = accepted.replicas.sorted()
     plan.skipped = try skip.map { try MagicMoment(transaction: $0) }
     if isShuffled {
       plan.seed =
@@ -94,25 +94,6 @@ struct Apply: Command {
       return (report, plan.seed == nil ? nil : try await magic.digest(), plan.seed)
     }
   }
-}
-
-struct AcceptOption: ParsableArguments {
-  @Option(
-    name: .customLong("accept"),
-    help: ArgumentHelp(
-      """
-      Take what this replica wrote with a clock that is ahead: its id, or how that begins. The database's own clock goes on from there. May be given several \
-      times. (MAGIC_REPLAY_ACCEPT)
-      """, valueName: "id"))
-  private var ids: [String] = []
-
-  func validate() throws {
-    for id in replicas where !(4...32 ~= id.utf8.count && id.allSatisfy { $0.isASCII && $0.isHexDigit }) {
-      throw ValidationError("--accept takes a replica's id, or at least the first four digits of it, and not '\(id)'.")
-    }
-  }
-
-  var replicas: [String] { ids.or("ACCEPT").map { $0.lowercased() } }
 }
 
 /// Where a database is built.

@@ -69,7 +69,7 @@ struct Import: Command {
 
   private func plan() -> RebuildPlan {
     var plan = RebuildPlan()
-    plan.accepted = accepted.replicas
+    plan.accepted = accepted.replicas.sorted()
     return plan
   }
 

@@ -18,8 +18,9 @@ struct Init: Command {
 
   func perform() async throws -> Outcome {
     let database = try CommandDatabase(database.path)
-    let made = try await database.useOrInit()
-    if made, let name = naming.name { _ = try await database.use { magic in try await magic.setReplicaName(name) } }
+    let made = try await database.useOrInit { magic in
+      if let name = naming.name { _ = try await magic.setReplicaName(name) }
+    }
     let path = database.path.printable
     return Outcome(
       text: made

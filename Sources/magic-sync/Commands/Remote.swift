@@ -2,6 +2,7 @@ import ArgumentParser
 import Console
 import MagicData
 import MagicReplication
+import MagicTransport
 
 struct Remote: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -112,7 +113,7 @@ extension RemoteLocation {
     guard !isPipe else { throw ValidationError("a pipe has no name.") }
   }
 
-  fileprivate var isEncrypted: Bool { isServer && text.lowercased().hasPrefix("tls:") }
+  fileprivate var isEncrypted: Bool { if case .server(let remote) = self { remote.scheme == "tls" } else { false } }
 }
 
 extension NamedRemote {

@@ -91,16 +91,16 @@ struct Serve: Command {
     }
     for address in addresses where !Serve.isListenable(address) {
       // Of a socket the path can be wrong alone.
-      if address.hasPrefix("unix:"), let error = Serve.fault(of: address) as? MagicDataError {
+      if address.lowercased().hasPrefix("unix:"), let error = Serve.fault(of: address) as? MagicDataError {
         throw ValidationError("--listen: \(error.message).")
       }
       throw ValidationError("--listen takes tcp://host:port, tls://host:port or unix:/path, and '\(address)' is none of these.")
     }
-    if let address = figures, !address.lowercased().hasPrefix("tcp:") || !Serve.isListenable(address) {
+    if let address = figures, Serve.scheme(of: address) != "tcp" {
       throw ValidationError("--metrics takes an address as tcp://127.0.0.1:9420, and '\(address)' is none.")
     }
     let hasCertificate = (cert ?? EnvironmentVariable.text("CERT")) != nil && (key ?? EnvironmentVariable.text("KEY")) != nil
-    let hasTLS = addresses.contains { $0.lowercased().hasPrefix("tls:") }
+    let hasTLS = addresses.contains { Serve.scheme(of: $0) == "tls" }
     guard cert ?? key ?? clientCa == nil || hasTLS else {
       throw ValidationError(
         "--cert, --key and --client-ca are for a tls:// address, and clients of no other are asked who they are.")
@@ -114,9 +114,10 @@ struct Serve: Command {
   }
 
   /// Whether it is an address of a server that can be one's own: ssh: goes to others alone.
-  private static func isListenable(_ address: String) -> Bool {
-    !address.lowercased().hasPrefix("ssh:") && fault(of: address) == nil
-  }
+  private static func isListenable(_ address: String) -> Bool { ["tcp", "tls", "unix"].contains(scheme(of: address)) }
+
+  /// `nil` if it is no address of a server.
+  private static func scheme(of address: String) -> String? { try? SocketRemote(address).scheme }
 
   private static func fault(of address: String) -> (any Error)? {
     do {

@@ -18,7 +18,7 @@ extension Store {
   }
 
   static func open(_ file: DatabaseFile, mustExist: Bool, _ reads: MagicData.Reads) throws -> (
-    DatabaseFile, WriteAheadLog, DatabasePool, ShortReadPool
+    WriteAheadLog, DatabasePool, ShortReadPool
   ) {
     let location = file.location
     let log = WriteAheadLog(file)
@@ -40,7 +40,7 @@ extension Store {
       let pool = try retrying(for: .seconds(Store.busySeconds), where: isBusy) {
         try DatabasePool(path: path, configuration: configuration)
       }
-      return (file, log, pool, lookUps(file, reads))
+      return (log, pool, lookUps(file, reads))
     } catch {
       throw MagicDataError(error, "\(path) could not be opened")
     }

@@ -112,7 +112,7 @@ extension DatabaseState {
     return try takeFreshID(surroundings, db)
   }
 
-  /// Of what lies below a floor nobody can tell whether others hold the same: who lacks this end takes what is kept (K-20).
+  /// Nobody can tell whether others hold the same below a floor: who lacks this end takes what is kept (K-20).
   private static func standBeside(_ floor: NamedFrontier.End, of replica: ReplicaID, _ db: Database) throws {
     let beside = NamedFrontier.End(sequence: 1, name: floor.name)
     var id = replica.branch(at: floor.name)

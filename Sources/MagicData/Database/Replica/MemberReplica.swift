@@ -69,8 +69,8 @@ package struct MemberReplica: Sendable, Equatable {
     try member.store(db)
   }
 
-  /// Of the own id, which is left: what was said to be held under it and has moved is not said any more (J-31). Whoever goes on
-  /// under it says what he has.
+  /// Forgets what was said to be held under the own id, which is left, and has moved (J-31). Whoever goes on under it says what
+  /// he has.
   static func takeBack(_ replica: ReplicaID, _ db: Database) throws {
     guard var member = try all(db).first(where: { $0.replica == replica }), let said = member.acknowledged else { return }
     let (journal, last) = (JournalIndex(db), try JournalIndex(db).frontier()[replica])

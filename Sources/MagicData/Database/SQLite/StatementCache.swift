@@ -24,8 +24,8 @@ final class StatementCache: Sendable {
   private let writes = Locked<[Use: WriteText]>([:])
   private let table: String
 
-  /// Of a type with many properties there may be more such sets than memory has room for; connections, which keep statements,
-  /// outlive what is known of a type.
+  /// What connections keep, by table. A type with many properties may have more such sets than memory has room for;
+  /// connections, which keep statements, outlive what is known of a type.
   private static let kept = Locked<[String: Set<Use>]>([:])
   private static let maxKept = 256
 

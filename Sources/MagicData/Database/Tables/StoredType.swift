@@ -316,7 +316,7 @@ package final class StoredType: Sendable {
     }
   }
 
-  /// The same, without the z indexes, of all rows between two of them and by rising ones, for who counts them
+  /// Selects all rows between two z indexes for `RowFunction`, by rising ones and without them, for who counts them
   /// (`ParallelRange`).
   ///
   /// - Parameter hasBirths: `false` if births are not to be read: then there are no rows once any object has one.
@@ -338,8 +338,8 @@ package final class StoredType: Sendable {
     (schema.hasNumbers ? ["\(prefix)\(quotedKey) IS NOT NULL"] : []) + required.map { isThere($0, in: prefix) }
   }
 
-  /// The same of a query's table under some name in quotes, followed by AND; the plus keeps SQLite from looking for what is not
-  /// null in an index.
+  /// The conditions of objects of a query's table that can be shown, under some name in quotes, followed by AND; the plus keeps
+  /// SQLite from looking for what is not null in an index.
   func shownFirst(_ required: [[Int]], as name: String) -> String {
     let shown = shown(required, in: "+\(name).")
     return shown.isEmpty ? "" : Statements.all(shown) + " AND "

@@ -16,7 +16,7 @@ final class FolderCursor: TransactionCursor {
   private let last: UInt64
   /// Up to here nothing is looked for any more.
   private var held: UInt64
-  /// Of the transaction there, as far as it is known: what a file goes on from is compared with it (J-33).
+  /// The name of the transaction there, as far as it is known: what a file goes on from is compared with it (J-33).
   private var name: TransactionName?
   /// What was not told before and is beyond `held`, or goes on there, up to the last one that was.
   private var untold: ArraySlice<ReadProgress.Hole>

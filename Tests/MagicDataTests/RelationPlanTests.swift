@@ -183,6 +183,26 @@ import Testing
     }
   }
 
+  /// While all objects can be shown no row is looked at, but the index alone.
+  @Test func countsAreReadFromTheIndexAlone() async throws {
+    let plans = try await plans { magic in
+      let works = magic.query(of: Work.self)
+      let some = works.where { (3...7).contains($0.pages) }
+      let all = try await works.count()
+      let few = try await some.count()
+      let part = try await some.limit(2).count()
+      #expect(all > 5 && few > 0 && part == 2)
+    }
+    let found = plans.filter { $0.sql.contains("count(*)") }
+    #expect(found.count == 3, "\(plans.map(\.sql))")
+    let whole = found.filter { $0.sql.hasSuffix(#"ELSE (SELECT count(*) FROM "Work") END"#) }
+    #expect(whole.count == 1, "\(found)")
+    for (sql, steps) in found where sql != whole.first?.sql {
+      #expect(steps.contains { $0.contains("USING COVERING INDEX magic_Work_pages") }, "\(sql): \(steps)")
+      #expect(!steps.contains("SCAN Work"), "\(sql): \(steps)")
+    }
+  }
+
   @Test func aReverseReadsNoTable() async throws {
     try await expectNoScan(of: ["Work"]) { magic in
       let writer = try await magic.object(of: Writer.self, primary: "3")

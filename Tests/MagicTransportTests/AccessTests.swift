@@ -758,6 +758,12 @@ import Testing
     #expect(text.removingPercentEncoding == address.removingPercentEncoding)
   }
 
+  @Test(arguments: ["TCP://h:1", "Tls://h:1", "UNIX:/run/magic", "SSH://h/path"])
+  func aKindOfAddressHasAnyCase(address: String) throws {
+    let remote = try SocketRemote(address)
+    #expect(remote.address.hasPrefix(remote.scheme + ":") && address.lowercased().hasPrefix(remote.scheme))
+  }
+
   @Test(arguments: [
     "tcp://", "http://host", "tcp://host:1/path", "unix:", "ssh://host", "ssh://-oProxy/x", "tcp://h:99999", "tcp://u:p@h:1",
     "unix:/" + String(repeating: "long", count: 40),

@@ -54,9 +54,9 @@ public struct MagicIndex {
 }
 
 extension MappedType {
-  /// What follows `CREATE INDEX` and a name, for each index that the model declares and the table has not.
+  /// What follows `CREATE INDEX` and a name, for each index that the model has and the table has not.
   func missingIndexes(_ db: Connection) throws -> [String] {
-    guard !layout.indexes.isEmpty else { return [] }
+    guard !declaredIndexes.isEmpty else { return [] }
     var select = try SQL(db, "SELECT sql FROM sqlite_master WHERE type = 'index' AND tbl_name = ?")
     try select.bind(stored.table)
     var known: [String] = []
@@ -73,22 +73,29 @@ extension MappedType {
   }
 
   /// Those of the model, and what its queries need to use them: where a column stands behind another one, an index of its
-  /// exceptions, in which there is hardly anything.
+  /// exceptions, in which there is hardly anything. And one of the rows that cannot be shown, of which there are as few.
   private var declaredIndexes: [(name: String, definition: String)] {
     let exceptions = Set(layout.indexes.flatMap { $0.dropFirst() }).sorted().compactMap { property in
       ColumnExceptions.Column(type: self, property: property).exceptionIndex.map { index([property], "exceptions", where: $0) }
     }
-    return layout.indexes.filter { $0 != layout.primary.map { [$0] } }.map { index($0) } + exceptions
+    let rare = hidden.map { [index(of: ["z_index"], named: ["hidden"], where: $0)] } ?? []
+    return layout.indexes.filter { $0 != layout.primary.map { [$0] } }.map { index($0) } + exceptions + rare
+  }
+
+  private func index(
+    _ properties: [Int], _ what: String? = nil, where condition: String? = nil
+  ) -> (name: String, definition: String) {
+    let columns = properties.map { property in fields[property].map { stored.columns[$0] } ?? stored.keyColumn }
+    return index(of: columns, named: columns + (what.map { [$0] } ?? []), where: condition)
   }
 
   /// No type's table begins with `magic_`, so that the names are recognised; our own tables' do, and are not taken
   /// (`OptionalTable`).
   private func index(
-    _ properties: [Int], _ what: String? = nil, where condition: String? = nil
+    of columns: [String], named words: [String], where condition: String?
   ) -> (name: String, definition: String) {
-    let columns = properties.map { property in fields[property].map { stored.columns[$0] } ?? stored.keyColumn }
-    return (
-      "magic_" + ([stored.table] + columns + (what.map { [$0] } ?? [])).joined(separator: "_"),
+    (
+      "magic_" + ([stored.table] + words).joined(separator: "_"),
       " ON \(Statements.quoted(stored.table)) (\(columns.map(Statements.quoted).joined(separator: ", ")))"
         + (condition.map { " WHERE \($0)" } ?? "")
     )

@@ -21,7 +21,7 @@ extension QueryText {
     return name == table ? (quoted, quoted) : (Statements.quoted(name), "\(quoted) AS \(Statements.quoted(name))")
   }
 
-  private mutating func inScope(_ body: (inout QueryText) -> Void) {
+  mutating func inScope(_ body: (inout QueryText) -> Void) {
     let outer = names
     body(&self)
     names = outer

@@ -91,7 +91,7 @@ struct QueryText {
   /// objects of the rows finds out by the way.
   static func objects(_ plan: QueryPlan, _ types: QueryTypes, _ db: Connection) throws -> QueryText {
     var text = try QueryText(plan, types, db)
-    let all = text.select(types.type.columnNames, shown: plan.isPart)
+    let all = text.select(types.type.columnNames, shown: plan.isPart, isRead: plan.offset == 0)
     text.append(plan, of: all, readable: plan.isPart)
     return text
   }
@@ -129,19 +129,36 @@ struct QueryText {
 
   static func count(_ plan: QueryPlan, _ types: QueryTypes, _ db: Connection) throws -> QueryText {
     var text = try QueryText(plan, types, db)
-    if !plan.isPart {
-      let all = text.select("count(*)")
+    // An index may have all that the count asks about, if that is not also what each row has. Behind a relation something is
+    // looked at for each in any case, and SQLite lets texts stand within each other only so deep.
+    if let hidden = types.type.hidden, plan.targets.isEmpty {
+      text.add("SELECT CASE WHEN \(types.type.stored.anyHidden(hidden)) THEN (")
+      text.appendCount(plan)
+      text.add(") ELSE (")
+      text.appendCount(plan, shown: false)
+      text.add(") END")
+      guard text.hasMany else { return text }
+      text = try QueryText(plan, types, db)
+    }
+    text.appendCount(plan)
+    return text
+  }
+
+  /// - Parameter shown: whether it is asked of each.
+  private mutating func appendCount(_ plan: QueryPlan, shown: Bool = true) {
+    guard shown || plan.isPart || !plan.condition.isAlways || types.type.layout.hasReaders else {
+      // With any condition, whatever it comes to, SQLite would go through the table.
+      return add("SELECT count(*) FROM \(types.type.stored.quotedTable)")
+    }
+    inScope { text in
+      if plan.isPart { text.add("SELECT count(*) FROM (") }
+      let all = text.select(plan.isPart ? "1" : "count(*)", shown: shown, isRead: false)
       text.append(plan.condition, of: all, isRoot: true)
       text.appendReadable(all)
-    } else {
-      text.add("SELECT count(*) FROM (")
-      let all = text.select("1")
-      text.append(plan.condition, of: all, isRoot: true)
-      text.appendReadable(all)
+      guard plan.isPart else { return }
       text.appendPart(plan)
       text.add(")")
     }
-    return text
   }
 
   /// How many values of a property there are, with what they come to: of integers the sums of their upper and of their lower
@@ -151,7 +168,7 @@ struct QueryText {
   ) throws -> QueryText {
     // A NaN stands as a blob behind all numbers.
     let sums = isReal ? "sum(value), max(value) > 9e999" : "sum(value >> 32), sum(value & 4294967295)"
-    return try values(of: route, plan, types, db, "SELECT count(value), \(sums) FROM (", ")")
+    return try values(of: route, plan, types, db, isRead: false, "SELECT count(value), \(sums) FROM (", ")")
   }
 
   /// The least or the greatest value of a property that is neither nil nor NaN.
@@ -161,11 +178,13 @@ struct QueryText {
     let condition = isReal ? "value <= 9e999" : "value IS NOT NULL"
     let order = isDescending ? "DESC" : "ASC"
     return try values(
-      of: route, plan, types, db, "SELECT value FROM (", ") WHERE \(condition) ORDER BY value \(order) LIMIT 1")
+      of: route, plan, types, db, isRead: true, "SELECT value FROM (",
+      ") WHERE \(condition) ORDER BY value \(order) LIMIT 1")
   }
 
   private static func values(
-    of route: PropertyRoute, _ plan: QueryPlan, _ types: QueryTypes, _ db: Connection, _ before: String, _ behind: String
+    of route: PropertyRoute, _ plan: QueryPlan, _ types: QueryTypes, _ db: Connection, isRead: Bool, _ before: String,
+    _ behind: String
   ) throws -> QueryText {
     var text = try QueryText(plan, types, db)
     let all = text.subject(types.type)
@@ -173,7 +192,7 @@ struct QueryText {
     text.add("SELECT ")
     text.appendExpression(route, of: all)
     text.add(" AS value FROM \(all.table) WHERE ")
-    text.appendShown(all)
+    if isRead { text.appendShown(all) } else { text.add(types.type.shownUnlessAll) }
     if plan.isPart {
       text.append(plan, of: all)
     } else {
@@ -229,10 +248,14 @@ struct QueryText {
   }
 
   /// Up to the condition.
-  private mutating func select(_ columns: String, shown: Bool = true) -> Subject {
+  ///
+  /// - Parameters:
+  ///   - shown: whether only what can be shown is asked for.
+  ///   - isRead: whether the rows are looked at in any case, or hardly any.
+  private mutating func select(_ columns: String, shown: Bool = true, isRead: Bool = true) -> Subject {
     let all = subject(types.type)
     add("SELECT \(columns) FROM \(all.table) WHERE ")
-    if shown { appendShown(all) }
+    if shown, isRead { appendShown(all) } else if shown { add(types.type.shownUnlessAll) }
     return all
   }
 

@@ -39,6 +39,11 @@ final class MappedType: Sendable {
   let quotedColumns: [String]
   /// What a query asks first under the table's own name (`StoredType.shownFirst`), put together once.
   let shown: String
+  /// What is true of rows that cannot be shown, if there is an index of these.
+  let hidden: String?
+  /// What `shown` asks, where rows are not read: mostly all objects can be shown, which that index tells, and then none is looked
+  /// at for it.
+  let shownUnlessAll: String
   /// How many fields all types of the database had when this one was looked up.
   let fieldCount: Int
   /// By property how far the journal was when the database had no values of its former kinds.
@@ -99,7 +104,10 @@ final class MappedType: Sendable {
       if !property.canBeAbsent { groups.append([field] + own.map(\.field)) }
     }
     (self.reads, self.former, self.formerFields, required) = (reads, former, formerFields, groups)
-    shown = stored.shownFirst(groups, as: stored.quotedTable)
+    hidden = hasIndexes ? stored.hidden(groups) : nil
+    let shown = stored.shownFirst(groups, as: stored.quotedTable)
+    self.shown = shown
+    shownUnlessAll = hidden.map { "(NOT \(stored.anyHidden($0)) OR \(shown)1) AND " } ?? shown
   }
 
   /// The fields of some properties, rising, as an entry has them.

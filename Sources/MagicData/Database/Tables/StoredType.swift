@@ -345,6 +345,24 @@ package final class StoredType: Sendable {
     return shown.isEmpty ? "" : Statements.all(shown) + " AND "
   }
 
+  /// That an object cannot be shown: the opposite of all that `shown` asks for. `nil` where there is nothing that it could lack,
+  /// or so much that an index of such rows would cost each write more than it saves.
+  func hidden(_ required: [[Int]]) -> String? {
+    let missing = required.map { group in
+      let conditions = group.map { quotedColumns[$0] + " IS NULL" }
+      return conditions.count == 1 ? conditions[0] : "(" + conditions.joined(separator: " AND ") + ")"
+    }
+    let conditions = (schema.hasNumbers ? ["\(quotedKey) IS NULL"] : []) + missing
+    guard 1...Statements.mostInRow ~= conditions.count else { return nil }
+    return conditions.joined(separator: " OR ")
+  }
+
+  /// Whether there is any row of which this is true: a look into an index of such rows alone.
+  func anyHidden(_ hidden: String) -> String {
+    // Else the plan would say that it scans.
+    "EXISTS (SELECT 1 FROM \(quotedTable) WHERE z_index > 0 AND (\(hidden)))"
+  }
+
   /// That one of a group of fields has a value.
   private func isThere(_ group: [Int], in prefix: String = "") -> String {
     let conditions = group.map { prefix + quotedColumns[$0] + " IS NOT NULL" }

@@ -23,6 +23,9 @@ actor Reporter {
   private var isRetrying = false
   private var failure: (any Error)?
 
+  /// Events that wait while nobody reads what is printed; of more the oldest are not counted.
+  private static let mostWaiting = 100_000
+
   /// So many conflicts are shown; all of them are in the log.
   private static let shownConflicts = 10
 
@@ -39,7 +42,7 @@ actor Reporter {
   nonisolated func follow<Result: Sendable>(
     _ replicator: MagicReplicator, _ body: @Sendable @escaping (MagicReplicator) async throws -> Result
   ) async throws -> Result {
-    let events = replicator.events
+    let events = replicator.events(keeping: Reporter.mostWaiting)
     let work = Task { try await body(replicator) }
     let telling = Task {
       for await event in events {
@@ -135,7 +138,7 @@ actor Reporter {
     case .retrying(let error, let pause):
       isRetrying = true
       remark(ErrorRecord.text(error, retryingAfter: pause))
-    case .progress, .applied, .sent, .forked: break
+    case .progress, .applied, .sent, .forked, .stopped: break
     }
   }
 
@@ -196,6 +199,8 @@ actor Reporter {
       case .inStep: try line("inStep", Empty())
       case .retrying(let error, let pause):
         try line("retrying", ErrorRecord(error, retryingAfter: pause))
+      // The summary has it.
+      case .stopped: break
       }
     } catch {
       failure = failure ?? error

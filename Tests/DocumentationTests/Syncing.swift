@@ -20,13 +20,14 @@ import Testing
       let replicator = MagicReplicator(magic, remote: FolderRemote(path: shared))
       let events = replicator.events
       let syncing = Task { try await replicator.run() }
-      for await event in events {
+      told: for await event in events {
         switch event {
         case .progress(let progress): show(progress.transactions, "of", progress.totalTransactions)
         case .conflict(let conflict): show(conflict.object, conflict.lost.value ?? "", "lost to", conflict.won.value ?? "")
         case .parked(let replica): show("the clock of", replica.replica, "runs ahead")
         case .forked(let error), .retrying(let error, _): show(error.message)
         case .inStep: show("in step")
+        case .stopped: break told
         default: break
         }
       }

@@ -10,6 +10,16 @@ import Testing
     folder = try TemporaryFolder()
   }
 
+  /// What was read ahead is not given out any more: who looks up what it is about would get an error.
+  @Test func itEndsWithTheDatabase() async throws {
+    let magic = try await MagicData(path: folder["db"])
+    var changes = try await magic.changes().makeAsyncIterator()
+    for number in 0..<5 { try await magic.update(Cat("\(number)", 1)) }
+    #expect(try await changes.next()?.objects.first?.primary == .text("0"))
+    try await magic.close()
+    #expect(try await changes.next() == nil)
+  }
+
   @Test func aTransactionTellsWhatItDid() async throws {
     let world = World()
     let magic = MagicData(

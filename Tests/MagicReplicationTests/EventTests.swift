@@ -361,9 +361,13 @@ import Testing
     try await other.magic.update(Note("x", "theirs"))
     try await other.replicator.sync()
     let stray = MagicReplicator(other.magic, remote: FolderRemote(folder["remote"]))
+    var events = stray.events.makeAsyncIterator()
     await #expect { try await stray.run(every: .milliseconds(20)) } throws: {
       ($0 as? MagicDataError)?.code == .incompatible
     }
+    // Who only listens hears of it as well.
+    guard case .stopped(let error)? = await events.next() else { throw NobodyTold() }
+    #expect((error as? MagicDataError)?.code == .incompatible)
     #expect(try await other.notes().keys.sorted() == ["x"])
   }
 
@@ -375,7 +379,13 @@ import Testing
     }
     try await a.magic.close()
     try await task.value
+    while let event = await events.next() {
+      if case .stopped(nil) = event { return }
+    }
+    throw NobodyTold()
   }
+
+  private struct NobodyTold: Error {}
 
   /// M-10: cancelled at any moment, both sides are whole, and the next exchange goes on.
   @Test(arguments: seeds(12)) func whatWasCancelledIsWhole(seed: UInt64) async throws {

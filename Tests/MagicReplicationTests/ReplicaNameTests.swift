@@ -225,6 +225,11 @@ import Testing
     // All of an id is that one's.
     try await a.magic.setReplicaName(own, of: other)
     await expectCode(.notAllowed) { try await a.magic.expire(own) }
+    // Also of an id that nobody here has heard of.
+    let unknown = String(repeating: "0", count: 31) + "7"
+    try await a.magic.setReplicaName(unknown, of: other)
+    await expectCode(.notFound) { try await a.magic.expire(unknown) }
+    await expectCode(.notFound) { try await a.magic.setReplicaName("x", of: unknown) }
   }
 
   /// H-32: 10,000 names are kept, and who cannot give one more is told.

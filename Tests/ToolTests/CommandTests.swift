@@ -221,6 +221,10 @@ import Testing
     let expired = try Tool.sync.run("peers", path("a"), path("remote"), "--expire", "Ada's phone")
     #expect(expired.status == 0 && expired.output.contains("expired replica \(second)"), "\(expired)")
     #expect(try Tool.sync.run("peers", path("a"), "--name", "x", "--of", "nobody").status == 1)
+    // A name that would seem to end the parentheses around it is quoted.
+    #expect(try Tool.sync.run("peers", path("a"), "--name", "x), here 9 (y", "--of", first).status == 0)
+    #expect(try Tool.sync.run("peers", path("a")).output.contains(#"\#(first) ("x), here 9 (y")  "#))
+    #expect(try Tool.sync.run("peers", path("a"), "--name", "desk", "--of", first).status == 0)
     // One that nobody has named has no member for it.
     try #require(Tool.sync.run("clone", path("remote"), path("c")).status == 0)
     let others = try objects(Tool.sync.run("peers", path("c"), "--json")).filter { $0["isOwn"] as? Bool == true }

@@ -35,7 +35,7 @@ public struct MagicChangeSequence: AsyncSequence, Sendable {
         guard let (news, last) = try await store.watch(last, ChangeReader.batch) else { return nil }
         (self.last, batch, isOver) = (last, news[...], false)
       }
-      return Task.isCancelled ? nil : batch.popFirst()
+      return Task.isCancelled || store.isClosed ? nil : batch.popFirst()
     }
 
     public nonisolated(nonsending) mutating func next() async throws -> MagicChanges? {

@@ -44,12 +44,12 @@ extension MagicData {
     meantBy text: String, hearing said: FolderAcknowledgements? = nil, _ others: () async throws -> [ReplicaID] = { [] }
   ) async throws -> ReplicaID {
     let digits = text.lowercased()
+    let isWhole = ReplicaID(digits) != nil
     @Sendable func begins(_ id: ReplicaID) -> Bool { text.count >= 4 && id.begins(with: digits) }
     var found = try await store.read { db -> Set<ReplicaID> in
       let members = try Members(db, hearing: said)
       let known = Set(try JournalIndex(db).frontier().replicas + members.all.keys + [members.own])
-      if let whole = known.first(where: { $0.description == digits }) { return [whole] }
-      return known.filter { begins($0) || members.names.all[$0]?.text == text }
+      return known.filter { begins($0) || !isWhole && members.names.all[$0]?.text == text }
     }
     if found.isEmpty, text.count >= 4 { found = Set(try await others().filter(begins)) }
     guard found.count == 1, let only = found.first else {

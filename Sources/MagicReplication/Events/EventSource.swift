@@ -7,8 +7,9 @@ package final class EventSource: Sendable {
     var listeners: [Int: AsyncStream<MagicReplicationEvent>.Continuation] = [:]
   }
 
-  /// A listener that does not listen costs no more memory than this.
-  private static let buffered = 1_000
+  /// A listener that does not listen costs no more memory than this; the conflicts of one pull (`ToldConflicts`) leave room for
+  /// what else is told.
+  static let buffered = 4_000
 
   private let state = Locked(State())
 
@@ -19,9 +20,10 @@ package final class EventSource: Sendable {
     for listener in state.withLock({ Array($0.listeners.values) }) { listener.finish() }
   }
 
-  var stream: AsyncStream<MagicReplicationEvent> {
+  /// - Parameter most: how many events wait for whoever is slow; then the oldest are dropped.
+  func stream(keeping most: Int) -> AsyncStream<MagicReplicationEvent> {
     let (stream, continuation) = AsyncStream.makeStream(
-      of: MagicReplicationEvent.self, bufferingPolicy: .bufferingNewest(EventSource.buffered))
+      of: MagicReplicationEvent.self, bufferingPolicy: .bufferingNewest(most))
     let id = state.withLock { state in
       state.lastID += 1
       state.listeners[state.lastID] = continuation

@@ -38,6 +38,9 @@ public enum MagicReplicationEvent: Sendable {
   case inStep
   /// A round of ``MagicReplicator/run(every:)`` failed; the next one begins after this time.
   case retrying(MagicDataError, after: Duration)
+  /// ``MagicReplicator/run(every:)`` has ended, with the error that it throws, or with none: its task was cancelled, or the
+  /// database closed.
+  case stopped((any Error)?)
 }
 
 /// How far a pull or a push has come.

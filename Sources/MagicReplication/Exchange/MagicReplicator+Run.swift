@@ -69,6 +69,16 @@ extension MagicReplicator {
   private typealias Exchange = (any OpenRemote) async throws -> (moved: Int, missing: Int)
 
   private func keepExchanging(every interval: Duration, _ exchange: Exchange) async throws {
+    do {
+      try await exchangeUntilOver(every: interval, exchange)
+    } catch {
+      source.tell(.stopped(error))
+      throw error
+    }
+    source.tell(.stopped(nil))
+  }
+
+  private func exchangeUntilOver(every interval: Duration, _ exchange: Exchange) async throws {
     var (backOff, search, held) = (BackOff(from: interval), BackOff(from: .milliseconds(200)), Frontier?.none)
     while !isOver {
       try magic.store.checkIsInPlace()

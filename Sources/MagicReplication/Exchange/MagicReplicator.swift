@@ -29,9 +29,12 @@ public struct MagicReplicator: Sendable {
     source = EventSource()
   }
 
-  /// What this replicator, and copies of it, do from now on. Each asking gives a sequence of its own, which keeps up to 1,000
+  /// What this replicator, and copies of it, do from now on. Each asking gives a sequence of its own, which keeps up to 4,000
   /// events for whoever is slow and then drops the oldest; it ends with the last copy.
-  public var events: AsyncStream<MagicReplicationEvent> { source.stream }
+  public var events: AsyncStream<MagicReplicationEvent> { events(keeping: EventSource.buffered) }
+
+  /// What it does from now on, for who counts it: so many events wait for him.
+  package func events(keeping most: Int) -> AsyncStream<MagicReplicationEvent> { source.stream(keeping: most) }
 
   /// Pulls, then pushes. Two replicas that sync in turn until nothing moves are equal.
   ///

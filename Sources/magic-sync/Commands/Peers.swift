@@ -122,7 +122,7 @@ extension ReplicationStatus.Peer {
 
 extension String {
   /// A replica's id, with what people call it.
-  func called(_ name: String?) -> String { name.map { "\(self) (\($0.printable))" } ?? self }
+  func called(_ name: String?) -> String { name.map { "\(self) (\($0.printableInParentheses))" } ?? self }
 }
 
 extension UInt64 {

@@ -352,7 +352,8 @@ package final class StoredType: Sendable {
       let conditions = group.map { quotedColumns[$0] + " IS NULL" }
       return conditions.count == 1 ? conditions[0] : "(" + conditions.joined(separator: " AND ") + ")"
     }
-    let conditions = (schema.hasNumbers ? ["\(quotedKey) IS NULL"] : []) + missing
+    // In one order, however a model has its properties: another text would be another index.
+    let conditions = (schema.hasNumbers ? ["\(quotedKey) IS NULL"] : []) + missing.sorted()
     guard 1...Statements.mostInRow ~= conditions.count else { return nil }
     return conditions.joined(separator: " OR ")
   }

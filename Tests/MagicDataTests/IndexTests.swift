@@ -162,8 +162,7 @@ import Testing
     #expect(try await indexes("Book", again) == names)
   }
 
-  /// What lacks a required value (M-6) is neither counted, nor added up, nor passed over, however rare it is; and where there is
-  /// none, nothing is looked at for it.
+  /// What lacks a required value (M-6) is neither counted, nor added up, nor passed over, however rare it is.
   @Test func whatCannotBeShownIsNeitherCountedNorAddedUp() async throws {
     let query = try await shelf()
     let few = query.where { $0.pages < 10 }

@@ -187,10 +187,10 @@ extension MagicReplicator {
   /// - Parameters:
   ///   - keeping: history that is younger than this stays.
   ///   - isDryRun: counts, and changes nothing. It takes the database's size once more in the temporary folder.
-  /// - Throws: `MagicDataError` as ``pull(accepting:isDryRun:)`` and ``push()`` do, `fork` if a replica has acknowledged other transactions than
-  ///   are held here, and `failed` if one has said that it holds the same and comes to something else; `notAllowed` if the
-  ///   remote is a server, whose folder is compacted where it is; `damaged` if a checkpoint in the folder comes to something
-  ///   else than the database, which is compacted by then. What was done before stays, and is whole.
+  /// - Throws: `MagicDataError` as ``pull(accepting:isDryRun:)`` and ``push()`` do, `fork` if a replica has acknowledged other
+  ///   transactions than are held here, and `failed` if one has said that it holds the same and comes to something else;
+  ///   `notAllowed` if the remote is a server, whose folder is compacted where it is; `damaged` if a checkpoint in the folder
+  ///   comes to something else than the database, which is compacted by then. What was done before stays, and is whole.
   @discardableResult
   public func compact(
     keeping: Duration = .zero, isDryRun: Bool = false

@@ -15,9 +15,9 @@ extension MagicReplicator {
   ///   - accepting: replicas whose clocks are ahead, by their ids (``PullReport/heldBack``) or how these begin: what they wrote
   ///     is merged all the same, and this database's clock goes on from there. With the next push that is told to the others,
   ///     who then hold back nothing up to that time either.
-  ///   - isDryRun: the report says what a pull would do, and ``MagicReplicationEvent/conflict(_:)`` which values would lose, and
-  ///     nothing stays of it: all is merged and taken back. Contents of assets are not looked for, and a `fork` is an error also
-  ///     where a pull tells the two databases apart.
+  ///   - isDryRun: the report says what a pull would do, and ``MagicReplicationEvent/conflict(_:)`` which values would lose,
+  ///     and nothing stays of it: all is merged and taken back. Contents of assets are not looked for, and a `fork` is an error
+  ///     also where a pull tells the two databases apart.
   @discardableResult
   public func pull(accepting replicas: Set<String> = [], isDryRun: Bool = false) async throws -> PullReport {
     let replicator = accepting(replicas).dryRunning(isDryRun)

@@ -42,8 +42,8 @@ public struct MagicReplicator: Sendable {
   /// has written is there.
   ///
   /// - Parameter accepting: as for ``pull(accepting:isDryRun:)``.
-  /// - Throws: as ``pull(accepting:isDryRun:)`` and ``push()``; `failed` if another replica holds the same and comes to other values,
-  ///   when all was exchanged.
+  /// - Throws: as ``pull(accepting:isDryRun:)`` and ``push()``; `failed` if another replica holds the same and comes to other
+  ///   values, when all was exchanged.
   @discardableResult
   public func sync(accepting replicas: Set<String> = []) async throws -> (pull: PullReport, push: PushReport) {
     let replicator = accepting(replicas)

@@ -41,8 +41,8 @@ final class MappedType: Sendable {
   let shown: String
   /// What is true of rows that cannot be shown, if there is an index of these.
   let hidden: String?
-  /// What `shown` asks, where rows are not read: mostly all objects can be shown, which that index tells, and then none is looked
-  /// at for it.
+  /// What `shown` asks, where rows are not read: mostly all objects can be shown, which that index tells, and then none is
+  /// looked at for it.
   let shownUnlessAll: String
   /// How many fields all types of the database had when this one was looked up.
   let fieldCount: Int

@@ -345,8 +345,8 @@ package final class StoredType: Sendable {
     return shown.isEmpty ? "" : Statements.all(shown) + " AND "
   }
 
-  /// That an object cannot be shown: the opposite of all that `shown` asks for. `nil` where there is nothing that it could lack,
-  /// or so much that an index of such rows would cost each write more than it saves.
+  /// That an object cannot be shown: the opposite of all that `shown` asks for. `nil` where there is nothing that it could
+  /// lack, or so much that an index of such rows would cost each write more than it saves.
   func hidden(_ required: [[Int]]) -> String? {
     let missing = required.map { group in
       let conditions = group.map { quotedColumns[$0] + " IS NULL" }

@@ -1,4 +1,4 @@
-package import ArgumentParser
+internal import ArgumentParser
 internal import Foundation
 
 /// Which replicas are merged though their clocks are ahead.

@@ -40,7 +40,7 @@ struct RemoteArgument: ParsableArguments {
     var place: RemoteLocation?
     do {
       place = try await placeIfAny(in: database, connection)
-      return try await body(place, nil)
+      if let place { return try await body(place, nil) }
     } catch let failure as MagicDataError where !Task.isCancelled {
       do {
         return try await body(place, failure)
@@ -48,6 +48,7 @@ struct RemoteArgument: ParsableArguments {
         throw failure
       }
     }
+    return try await body(nil, nil)
   }
 }
 

@@ -1073,8 +1073,9 @@ struct Film: MagicObject {
     defer { close(other) }
     try #require(flock(other, LOCK_EX) == 0)
     let copy = folder["copy"]
-    // At once: on a busy machine whatever comes in between may take longer than a backup waits.
+    // Nothing else comes in between: on a busy machine it may take longer than a backup waits.
     let cancelled = Task { try await magic.backup(to: copy) }
+    try await Task.sleep(for: .milliseconds(100))
     cancelled.cancel()
     await #expect(throws: CancellationError.self) { try await cancelled.value }
     let waiting = Task { try await magic.backup(to: copy) }

@@ -376,7 +376,7 @@ private struct WholeTransactions {
 /// The row that was read last: objects that were written together are mostly read together.
 private final class RowCache {
   var row: JournalRow?
-  /// The stamp of the row that was asked for it alone.
+  /// The stamp of a row of which nothing else was asked.
   var stamp: (row: Int64, stamp: Stamp)?
   var roots: [Int64: ReplicaID] = [:]
 }

@@ -4,7 +4,7 @@ package import MagicJournal
 package struct StoredEntry {
   package var entry: Entry
   package let zIndex: Int64
-  /// The entry before it of the same object.
+  /// The same object's entry before it.
   package let previous: EntryPlace
 
   package func encode(to writer: inout ByteWriter) {

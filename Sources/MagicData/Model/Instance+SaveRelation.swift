@@ -60,8 +60,8 @@ extension Instance {
         hidden: hidden(index, storage, slot)))
   }
 
-  /// Whether the members are at hand. If they were removed, or were never fetched, the object is saved without them, and they
-  /// stay as they are in the database.
+  /// Whether the members are at hand. If they are not there, cannot be read or were never fetched, this is noted: what the
+  /// database holds stays, and a save of the object as a whole may refuse it.
   ///
   /// - Throws: `value` if the property was set to what another object has in the database, and nobody fetched.
   private func isFetched(

@@ -87,7 +87,7 @@ public struct MagicValues<Converted: MagicConvertible>: Sendable {
     observe(query.where(condition).sorted(property, direction).limited(limit).plan)
   }
 
-  /// The values of all objects, and again after every change that touches them.
+  /// The values of all objects, and again after each change; see ``MagicQuery/observe()``.
   public func observe(
     sort property: PartialKeyPath<Converted.Model>? = nil, _ direction: MagicQuery<Converted.Model>.Direction = .ascending,
     limit: Int? = nil

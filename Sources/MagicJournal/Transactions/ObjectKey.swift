@@ -207,7 +207,7 @@ extension UInt64 {
     return hash.mixed
   }
 
-  /// What a seed begins with: small ones and small numbers are not to meet.
+  /// What a hash with this seed begins with: small ones and small numbers are not to meet.
   fileprivate var start: UInt64 { (self &+ 1) &* 0x9e37_79b9_7f4a_7c15 }
 
   fileprivate mutating func mix(_ word: UInt64) {

@@ -7,7 +7,7 @@ public struct CompactionReport: Sendable, Equatable {
   /// Bytes of the journal's rows that hold them, and that are left.
   public internal(set) var bytes = 0
   public internal(set) var keptBytes = 0
-  /// The size of the database file, when it was done; as it was for a dry run.
+  /// The sizes of the database file before and after; a dry run leaves both the same.
   public internal(set) var fileBytes = 0
   public internal(set) var newFileBytes = 0
   /// Removed objects of which everybody is told that nothing of what they held is needed any more (Protocol/checkpoint.md,

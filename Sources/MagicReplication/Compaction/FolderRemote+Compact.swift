@@ -93,10 +93,10 @@ struct FolderCompaction {
       report.waitsFor = checkpoint.url.path
       return
     }
-    // Of a dry run it is written elsewhere, to be counted.
-    let scratch = isDryRun ? try ScratchFolder("checkpoint") : nil
-    defer { withExtendedLifetime(scratch) {} }
     let found = try checkpoint(above: named, journal)
+    // Of a dry run it is written elsewhere, to be counted.
+    let scratch = isDryRun && found == nil ? try ScratchFolder("checkpoint") : nil
+    defer { withExtendedLifetime(scratch) {} }
     let whole = try found ?? newCheckpoint(journal, state, into: scratch.map { FolderRemote($0.url) } ?? remote)
     guard let whole, members.haveAll(named, held) else { return }
     let segments = segments(below: named)

@@ -50,7 +50,7 @@ extension FolderListing {
     if let other = rejected.first(where: { $0.name == name }), other.error.code == .incompatible { throw other.error }
   }
 
-  /// Throws if there is a checkpoint of another format: what it stands for is not known.
+  /// Throws if there is a checkpoint of another format or data set: what it stands for is not known.
   func checkMayWriteCheckpoint() throws {
     if let other = rejectedCheckpoints.first(where: { $0.error.code == .incompatible }) { throw other.error }
   }

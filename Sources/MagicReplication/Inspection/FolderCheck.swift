@@ -32,7 +32,7 @@ package struct FolderCheck: Sendable {
 
   /// - Returns: `false` if a file was taken away meanwhile.
   private mutating func read(_ remote: FolderRemote, _ magic: MagicData?) throws -> Bool {
-    var listing = try FolderListing(limited: remote, try remote.dataSet())
+    var listing = try FolderListing(limited: remote, remote.dataSet())
     // What was gone then has been looked for again.
     listing.hasVanished = false
     if let error = listing.unheard { damaged.append(error.message) } else { try listing.checkForks() }

@@ -6,7 +6,7 @@ struct UndoneHistory {
   struct Item {
     let version: Version
     let address: TransactionAddress
-    /// The journal's, of the transaction.
+    /// The transaction's row in the journal.
     let row: Int64
     let entry: Entry
     fileprivate(set) var isUndone: Bool
@@ -20,7 +20,7 @@ struct UndoneHistory {
   /// The first of each version, by its index.
   private let firsts: [Version: Int]
 
-  /// - Parameter isUndone: of the transaction with this stamp and address.
+  /// - Parameter isUndone: whether the transaction with this stamp and address is.
   init(
     _ journal: JournalReader, from last: EntryPlace, of schema: TypeSchema, isUndone: (Stamp, TransactionAddress) -> Bool
   ) throws {

@@ -68,20 +68,21 @@ struct Peers: Command {
       return Outcome(
         text: "expired replica \(expired): it is not waited for until it pushes again", content: ["expired": expired])
     }
-    return try await remote.askedIfItCanBe(in: database, connection) { place, failure in
+    let (peers, hasRemote, failure) = try await remote.askedIfItCanBe(in: database, connection) { place, failure in
       let asked = failure == nil ? place : nil
       let peers = try await asking(database, asked) { magic, remote in
         if let remote { return try await MagicReplicator(magic, over: remote).remembering().status().peers }
         return try await magic.replicas()
       }
-      for peer in peers {
-        if output.json { try output.event("peer", peer) } else { try output.line(peer.text(hasRemote: asked != nil)) }
-      }
-      if let failure { Terminal.say(failure.message, .red) }
-      return Outcome(
-        text: "", content: Content(peers: peers.count, error: failure.map { ErrorRecord($0) }),
-        status: failure?.code.exitCode ?? .success)
+      return (peers, asked != nil, failure)
     }
+    for peer in peers {
+      if output.json { try output.event("peer", peer) } else { try output.line(peer.text(hasRemote: hasRemote)) }
+    }
+    if let failure { Terminal.say(failure.message, .red) }
+    return Outcome(
+      text: "", content: Content(peers: peers.count, error: failure.map { ErrorRecord($0) }),
+      status: failure?.code.exitCode ?? .success)
   }
 
   private struct Content: Encodable {

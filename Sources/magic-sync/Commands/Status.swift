@@ -30,7 +30,7 @@ struct Status: Command {
     let database = try CommandDatabase(database.path, output)
     return try await remote.askedIfItCanBe(in: database, connection) { place, failure in
       if let place, failure == nil { return try await outcome(database, place) }
-      guard failure != nil || !isCheck else { throw RemoteLocation.noneIsNamed }
+      let failure = failure ?? (isCheck ? RemoteLocation.noneIsNamed : nil)
       let content = try await alone(database, place, without: failure)
       if let failure { Terminal.say(failure.message, .red) }
       return Outcome(text: isSilent ? "" : content.text, content: content, status: failure?.code.exitCode ?? .success)

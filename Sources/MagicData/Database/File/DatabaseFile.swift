@@ -96,7 +96,7 @@ final class DatabaseFile: Sendable {
       """)
   }
 
-  /// The log is there by now, if there is any.
+  /// Notes which log it has, which is there by now if there is any.
   func noteOpened() {
     let found = Set(DatabaseFile.logs(of: location))
     logs.withLock { $0 = found }

@@ -136,7 +136,7 @@ final class MappedType: Sendable {
     return try found.missingIndexes(db).isEmpty ? found : nil
   }
 
-  /// What is known of a type, with its table and the columns and indexes that are new made.
+  /// What is known of a type. Its table is made if need be, and so are columns and indexes that are new.
   static func make(_ layout: Layout, _ db: Connection) throws -> MappedType {
     var schema = try StoredSchema(db)
     try schema.checkPrimary(layout, db)

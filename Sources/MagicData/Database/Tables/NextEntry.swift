@@ -9,7 +9,7 @@ struct NextEntry {
   private let place: EntryPlace
   /// From here on entries are the transaction's own.
   private let own: EntryPlace?
-  /// The place of the last entry of the row that was written.
+  /// The last entry that the row had before it was written; `nil` if none was.
   private(set) var last: EntryPlace?
 
   /// - Parameter own: the first entry of a transaction that keeps one entry of each object: an object that has one stays with

@@ -153,7 +153,7 @@ extension ObjectTable {
     return try absentPlace(of: key).map { !$0.last.isNone } ?? false
   }
 
-  /// Sets the number in the row of an object that has one.
+  /// Sets the number of an object that has a row.
   private func show(_ number: Int64?, of birth: Birth) throws {
     var update = try SQL(db, type.updateNumber)
     if let number { try update.bind(number) } else { try update.bindNull() }

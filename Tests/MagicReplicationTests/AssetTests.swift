@@ -19,15 +19,10 @@ struct Photo: MagicObject {
 
 /// Contents of assets on their way through folders (F-12 to F-16).
 @Suite(.timeLimit(.minutes(15))) struct AssetTests {
-  let folder: TemporaryFolder
-  let world = World()
-  let a: Replica
-  let b: Replica
+  let (folder, world, a, b): (TemporaryFolder, World, Replica, Replica)
 
   init() throws {
-    folder = try TemporaryFolder()
-    a = try Replica(folder["a"], folder["remote"], world)
-    b = try Replica(folder["b"], folder["remote"], world)
+    (folder, world, a, b) = try twoReplicas()
   }
 
   private func photo(_ replica: Replica, _ id: String = "p") async throws -> Photo {

@@ -7,15 +7,10 @@ import Testing
 
 /// A pull of which nothing is to stay says what one does, and leaves the database as it was (M-21).
 @Suite(.timeLimit(.minutes(15))) struct DryRunTests {
-  let folder: TemporaryFolder
-  let world = World()
-  let a: Replica
-  let b: Replica
+  let (folder, world, a, b): (TemporaryFolder, World, Replica, Replica)
 
   init() throws {
-    folder = try TemporaryFolder()
-    a = try Replica(folder["a"], folder["remote"], world)
-    b = try Replica(folder["b"], folder["remote"], world)
+    (folder, world, a, b) = try twoReplicas()
   }
 
   /// All that the file holds: its tables by their SQL, and their rows.

@@ -6,15 +6,10 @@ import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(15))) struct EventTests {
-  let folder: TemporaryFolder
-  let world = World()
-  let a: Replica
-  let b: Replica
+  let (folder, world, a, b): (TemporaryFolder, World, Replica, Replica)
 
   init() throws {
-    folder = try TemporaryFolder()
-    a = try Replica(folder["a"], folder["remote"], world)
-    b = try Replica(folder["b"], folder["remote"], world)
+    (folder, world, a, b) = try twoReplicas()
   }
 
   /// What a replicator tells while `body` runs.

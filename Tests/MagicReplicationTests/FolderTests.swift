@@ -7,15 +7,10 @@ import Testing
 @testable import MagicReplication
 
 @Suite struct FolderTests {
-  let folder: TemporaryFolder
-  let world = World()
-  let a: Replica
-  let b: Replica
+  let (folder, world, a, b): (TemporaryFolder, World, Replica, Replica)
 
   init() throws {
-    folder = try TemporaryFolder()
-    a = try Replica(folder["a"], folder["remote"], world)
-    b = try Replica(folder["b"], folder["remote"], world)
+    (folder, world, a, b) = try twoReplicas()
   }
 
   private var segments: URL { folder["remote/segments"] }

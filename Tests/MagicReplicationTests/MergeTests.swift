@@ -5,15 +5,10 @@ import TestSupport
 import Testing
 
 @Suite struct MergeTests {
-  let folder: TemporaryFolder
-  let world = World()
-  let a: Replica
-  let b: Replica
+  let (folder, world, a, b): (TemporaryFolder, World, Replica, Replica)
 
   init() throws {
-    folder = try TemporaryFolder()
-    a = try Replica(folder["a"], folder["remote"], world)
-    b = try Replica(folder["b"], folder["remote"], world)
+    (folder, world, a, b) = try twoReplicas()
   }
 
   /// One note that both replicas have.

@@ -8,15 +8,10 @@ import Testing
 
 /// H-39, S-2: what a newer version has written is neither replaced nor deleted, whoever tidies.
 @Suite struct NewerFormatTests {
-  let folder: TemporaryFolder
-  let world = World()
-  let a: Replica
-  let b: Replica
+  let (folder, world, a, b): (TemporaryFolder, World, Replica, Replica)
 
   init() throws {
-    folder = try TemporaryFolder()
-    a = try Replica(folder["a"], folder["remote"], world)
-    b = try Replica(folder["b"], folder["remote"], world)
+    (folder, world, a, b) = try twoReplicas()
   }
 
   private func files(_ name: String) throws -> [URL] {

@@ -26,15 +26,10 @@ private struct Ticket: MagicObject {
 
 /// Both sides of a folder hand out the same numbers (L-9, M-16 to M-20).
 @Suite struct NumberTests {
-  let folder: TemporaryFolder
-  let world = World()
-  let a: Replica
-  let b: Replica
+  let (folder, world, a, b): (TemporaryFolder, World, Replica, Replica)
 
   init() throws {
-    folder = try TemporaryFolder()
-    a = try Replica(folder["a"], folder["remote"], world)
-    b = try Replica(folder["b"], folder["remote"], world)
+    (folder, world, a, b) = try twoReplicas()
   }
 
   private func tickets(_ replica: Replica) async throws -> [String: Int] {

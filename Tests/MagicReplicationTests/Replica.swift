@@ -63,6 +63,13 @@ struct Replica {
   }
 }
 
+/// Two replicas, and the folder in which they and their remote are.
+func twoReplicas() throws -> (folder: TemporaryFolder, world: World, a: Replica, b: Replica) {
+  let (folder, world) = (try TemporaryFolder(), World())
+  func replica(_ name: String) throws -> Replica { try Replica(folder[name], folder["remote"], world) }
+  return (folder, world, try replica("a"), try replica("b"))
+}
+
 /// Syncs in turn until nothing moves; two rounds more than there are replicas is enough for any.
 func settle(_ replicas: [Replica]) async throws {
   for _ in 0..<(replicas.count + 2) {

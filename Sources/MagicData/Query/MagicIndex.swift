@@ -56,12 +56,13 @@ public struct MagicIndex {
 extension MappedType {
   /// What follows `CREATE INDEX` and a name, for each index that the model has and the table has not.
   func missingIndexes(_ db: Connection) throws -> [String] {
-    guard !declaredIndexes.isEmpty else { return [] }
+    let declared = declaredIndexes.map(\.definition)
+    guard !declared.isEmpty else { return [] }
     var select = try SQL(db, "SELECT sql FROM sqlite_master WHERE type = 'index' AND tbl_name = ?")
     try select.bind(stored.table)
     var known: [String] = []
     while try select.step() { known.append(select.text(0)) }
-    return declaredIndexes.map(\.definition).filter { definition in !known.contains { $0.hasSuffix(definition) } }
+    return declared.filter { definition in !known.contains { $0.hasSuffix(definition) } }
   }
 
   func makeIndexes(_ db: Connection) throws {

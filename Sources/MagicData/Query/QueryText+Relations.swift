@@ -77,9 +77,12 @@ extension QueryText {
   }
 
   /// That an object can be shown, followed by AND (M-6).
-  mutating func appendShown(_ subject: Subject) {
+  ///
+  /// - Parameter isRead: whether its row is looked at in any case. One of the query's own type need not be.
+  mutating func appendShown(_ subject: Subject, isRead: Bool = true) {
     let (type, name) = (subject.type, subject.name)
-    add(name == type.stored.quotedTable ? type.shown : type.stored.shownFirst(type.required, as: name))
+    guard name == type.stored.quotedTable else { return add(type.stored.shownFirst(type.required, as: name)) }
+    add(isRead ? type.shown : type.shownUnlessAll)
   }
 
   /// After a condition, that an object's required values can be read as their types, as far as that is in doubt.

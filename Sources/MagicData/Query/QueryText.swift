@@ -137,7 +137,8 @@ struct QueryText {
       text.add(") ELSE (")
       text.appendCount(plan, shown: false)
       text.add(") END")
-      guard text.hasMany else { return text }
+      // One that is not kept is compiled each time, and once is enough.
+      if text.isShared { return text }
       text = try QueryText(plan, types, db)
     }
     text.appendCount(plan)
@@ -192,7 +193,7 @@ struct QueryText {
     text.add("SELECT ")
     text.appendExpression(route, of: all)
     text.add(" AS value FROM \(all.table) WHERE ")
-    if isRead { text.appendShown(all) } else { text.add(types.type.shownUnlessAll) }
+    text.appendShown(all, isRead: isRead)
     if plan.isPart {
       text.append(plan, of: all)
     } else {
@@ -255,7 +256,7 @@ struct QueryText {
   private mutating func select(_ columns: String, shown: Bool = true, isRead: Bool = true) -> Subject {
     let all = subject(types.type)
     add("SELECT \(columns) FROM \(all.table) WHERE ")
-    if shown, isRead { appendShown(all) } else if shown { add(types.type.shownUnlessAll) }
+    if shown { appendShown(all, isRead: isRead) }
     return all
   }
 

@@ -230,7 +230,7 @@ extension MagicReplicator {
       }
       return (database, folder)
     } catch let error as MagicDataError {
-      throw error.hides(what: "compact")
+      throw error.hiding(what: "compact")
     }
   }
 }

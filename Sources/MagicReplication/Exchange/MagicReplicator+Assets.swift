@@ -132,6 +132,11 @@ enum AssetOrigin: Sendable {
 }
 
 extension Store {
+  /// Those that rows name and whose files are not here.
+  func lackingAssets() async throws -> [String] {
+    try await read { [assets] db in assets.lacking(try StoredSchema(db).assetNames(db)) }
+  }
+
   /// Copies contents that are here under other names, as with another extension: a server that has them is not sent them again.
   ///
   /// - Parameter names: of contents that are not here.

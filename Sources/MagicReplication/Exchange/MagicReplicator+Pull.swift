@@ -41,7 +41,7 @@ extension MagicReplicator {
       do {
         return try await mergeOnce(arrivals, of: dataSet, contents: remote)
       } catch let error as MagicDataError {
-        guard !isDryRun else { throw error.hides(what: "a pull") }
+        guard !isDryRun else { throw error.hiding(what: "a pull") }
         guard try await magic.close(error.cause as? Fork, arrivals, dataSet, source) else { throw error }
       }
     }
@@ -54,7 +54,7 @@ extension MagicReplicator {
     // else back (K-7).
     let said = Result { try arrivals.folder.acknowledged(dataSet) }
     // What is there already costs a look at the frontiers, and no write.
-    let look: @Sendable (Connection, Snapshot) throws -> (FolderListing, inStep: PullReport?, lacking: [String]) = {
+    let look: @Sendable (Connection, Snapshot) throws -> (FolderListing, inStep: PullReport?, lacking: [String]?) = {
       [assets = magic.store.assets] db, snapshot in
       let (listing, held) = (snapshot.listing, snapshot.held)
       guard snapshot.state.isSettled, listing.needed(by: held) == nil,
@@ -62,7 +62,7 @@ extension MagicReplicator {
         listing.replicas.allSatisfy({ listing.next(after: held[$0], of: $0) == nil }),
         try listing.foreign(snapshot.journal, snapshot.branches).isEmpty
       else {
-        return (listing, nil, [])
+        return (listing, nil, nil)
       }
       var report = PullReport()
       listing.say(what: held, leaves: &report, said: try? said.get())
@@ -85,7 +85,7 @@ extension MagicReplicator {
       case .failure(let error): throw error
       }
       if let interruption = arrivals.interruption { throw interruption }
-      if !isDryRun { try await fetchAssets(inStep == nil ? nil : lacking, remote, &report) }
+      if !isDryRun { try await fetchAssets(lacking, remote, &report) }
     } catch {
       // What was merged stays.
       tell(report, conflicts)
@@ -99,13 +99,9 @@ extension MagicReplicator {
   ///
   /// - Parameter lacking: their names, if they are known already.
   private func fetchAssets(_ lacking: [String]?, _ remote: any OpenRemote, _ report: inout PullReport) async throws {
-    var names = lacking
-    if names == nil {
-      names = try await magic.store.read { [assets = magic.store.assets] db in
-        assets.lacking(try StoredSchema(db).assetNames(db))
-      }
-    }
-    let missing = try await magic.store.copyAssets(names ?? [], &report)
+    var names: [String]
+    if let lacking { names = lacking } else { names = try await magic.store.lackingAssets() }
+    let missing = try await magic.store.copyAssets(names, &report)
     try await fetchAssets(missing, remote, &report)
     // Another process may have fetched the same.
     if report.missingAssets > 0 { report.missingAssets = magic.store.assets.lacking(Set(missing)).count }

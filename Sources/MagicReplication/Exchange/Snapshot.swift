@@ -130,8 +130,8 @@ extension MagicData {
 }
 
 extension MagicDataError {
-  /// A fork, as who wanted to know hears of it what something would do.
-  func hides(what doing: String) -> MagicDataError {
+  /// A fork, as who wanted to know what something would do hears of it; any other error as it is.
+  func hiding(what doing: String) -> MagicDataError {
     guard code == .fork else { return self }
     return MagicDataError(
       .fork,

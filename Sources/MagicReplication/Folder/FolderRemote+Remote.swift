@@ -57,8 +57,7 @@ extension FolderRemote: Remote, OpenRemote {
       var members = try Members(db)
       let obstacle = obstacle(acks)
       if obstacle == nil { for file in try acknowledged(dataSet).inOrder { members.learn(file) } }
-      let snapshot = try Snapshot(db, self, dataSet)
-      if let branch = snapshot.branch { throw MagicDataError.fork(snapshot.state.replica, branch.first) }
+      let snapshot = try Snapshot(looking: db, self, dataSet)
       return try ReplicationStatus(snapshot, members, now, unusable: obstacle.map { [$0.message] } ?? [])
     }
   }

@@ -144,7 +144,7 @@ private struct Account {
       if property == nil, write.value != nil { return nil }
       var next = index + 1 < sorted.count ? sorted[index + 1] : nil
       let isCurrent = property == nil ? !state.isAlive && next == nil : held.shows(write)
-      if property != nil, next == nil { next = successor(hiding: write) }
+      if !isCurrent, property != nil, next == nil { next = successor(hiding: write) }
       let place = Int(write.place.bits)
       return (
         place,

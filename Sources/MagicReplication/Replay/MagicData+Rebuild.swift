@@ -77,17 +77,13 @@ extension MagicData {
       case .segment, .bundle, .export: nil
       }
     }
-    for origin in origins { try await store.fetchAssets(lackingAssets(), from: origin, &report) }
+    for origin in origins { try await store.fetchAssets(store.lackingAssets(), from: origin, &report) }
     // What is there may be nowhere else, and goes with the database that this one replaces (F-15).
     if let replaced = store.replaced {
-      let names = try await Set(lackingAssets()).union(store.assets.lacking(replaced.unsent)).sorted()
+      let names = try await Set(store.lackingAssets()).union(store.assets.lacking(replaced.unsent)).sorted()
       try await store.fetchAssets(names, from: .database(replaced.folder), &report, areUnsent: true)
     }
-    report.missingAssets = try await lackingAssets().count
-  }
-
-  private func lackingAssets() async throws -> [String] {
-    try await store.read { [assets = store.assets] db in assets.lacking(try StoredSchema(db).assetNames(db)) }
+    report.missingAssets = try await store.lackingAssets().count
   }
 }
 

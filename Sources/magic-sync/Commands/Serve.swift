@@ -116,7 +116,7 @@ struct Serve: Command {
   /// Whether it is an address of a server that can be one's own: ssh: goes to others alone.
   private static func isListenable(_ address: String) -> Bool { ["tcp", "tls", "unix"].contains(scheme(of: address)) }
 
-  /// `nil` if it is no address of a server.
+  /// `nil` if it is no address of a server; why it is none, `fault` tells.
   private static func scheme(of address: String) -> String? { try? SocketRemote(address).scheme }
 
   private static func fault(of address: String) -> (any Error)? {

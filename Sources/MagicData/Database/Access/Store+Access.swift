@@ -29,10 +29,13 @@ extension Store {
       try await Store.failing("the database could not be written") {
         try await accessing {
           try await database.writeWithoutTransaction { [self] db in
-            try checkIsInPlace()
             try db.beginWriting()
-            defer { try? db.undoWriting() }
-            return try body(db)
+            let result = try db.begun { db in
+              try checkIsInPlace()
+              return try body(db)
+            }
+            try db.undoWriting()
+            return result
           }
         }
       }

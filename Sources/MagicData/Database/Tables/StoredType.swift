@@ -348,12 +348,9 @@ package final class StoredType: Sendable {
   /// That an object cannot be shown: the opposite of all that `shown` asks for. `nil` where there is nothing that it could
   /// lack, or so much that an index of such rows would cost each write more than it saves.
   func hidden(_ required: [[Int]]) -> String? {
-    let missing = required.map { group in
-      let conditions = group.map { quotedColumns[$0] + " IS NULL" }
-      return conditions.count == 1 ? conditions[0] : "(" + conditions.joined(separator: " AND ") + ")"
-    }
     // In one order, however a model has its properties: another text would be another index.
-    let conditions = (schema.hasNumbers ? ["\(quotedKey) IS NULL"] : []) + missing.sorted()
+    let missing = required.map { each($0, "IS NULL", joinedBy: "AND") }.sorted()
+    let conditions = (schema.hasNumbers ? ["\(quotedKey) IS NULL"] : []) + missing
     guard 1...Statements.mostInRow ~= conditions.count else { return nil }
     return conditions.joined(separator: " OR ")
   }
@@ -366,8 +363,12 @@ package final class StoredType: Sendable {
 
   /// That one of a group of fields has a value.
   private func isThere(_ group: [Int], in prefix: String = "") -> String {
-    let conditions = group.map { prefix + quotedColumns[$0] + " IS NOT NULL" }
-    return conditions.count == 1 ? conditions[0] : "(" + conditions.joined(separator: " OR ") + ")"
+    each(group, "IS NOT NULL", joinedBy: "OR", in: prefix)
+  }
+
+  private func each(_ group: [Int], _ condition: String, joinedBy word: String, in prefix: String = "") -> String {
+    let conditions = group.map { "\(prefix)\(quotedColumns[$0]) \(condition)" }
+    return conditions.count == 1 ? conditions[0] : "(" + conditions.joined(separator: " \(word) ") + ")"
   }
 }
 

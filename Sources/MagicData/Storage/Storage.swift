@@ -1,3 +1,4 @@
+internal import Foundation
 internal import MagicJournal
 
 /// The memory of instances' properties: one for all properties of an instance where the wrappers found each other (`Opening`),
@@ -345,8 +346,8 @@ internal import MagicJournal
   private func rest<Result>(_ body: () -> Result) -> Result {
     // Objects next to each other have mostly others' locks.
     let place = UInt(bitPattern: Unmanaged.passUnretained(self).toOpaque()) >> 5
-    return Storage.locks[Int(place % UInt(Storage.locks.count))].withLock { _ in body() }
+    return Storage.locks[Int(place % UInt(Storage.locks.count))].withLock(body)
   }
 
-  private static let locks = (0..<64).map { _ in Locked(()) }
+  private static let locks = (0..<64).map { _ in NSLock() }
 }

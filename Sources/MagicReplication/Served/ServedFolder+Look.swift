@@ -95,7 +95,7 @@ extension ServedFolder {
   /// The folder as it is. What others have written at the very moment at which this server did shows within a second (`watch`).
   func look(_ dataSet: DataSetID, isCertain: Bool = false) throws -> Look {
     if let look = known(dataSet, isCertain) { return look }
-    return try looking.withLock { _ in
+    return try looking.withLock {
       // Somebody else may have looked meanwhile.
       if let look = known(dataSet, isCertain) { return look }
       let (now, date) = (FolderState(remote), Date())

@@ -10,7 +10,7 @@ package final class ServedFolder: Served {
   /// What is known of the folder's acknowledgements.
   private let members = Locked(FolderMembers())
   /// One looks at a time, or an older look could take the place of a later one.
-  let looking = Locked(())
+  let looking = NSLock()
   /// One reads files for names at a time, whoever asks.
   private let inflating = Gate(places: 1)
   /// One looks at contents in doubt at a time.
@@ -411,7 +411,7 @@ package final class ServedFolder: Served {
   func received(_ name: SegmentFileName, _ header: SegmentHeader) {
     remote.settleDoubt(name.text)
     // Not while somebody looks, who may have passed over the file already.
-    looking.withLock { _ in
+    looking.withLock {
       state.withLock { state in
         state.damaged = state.damaged.filter {
           $0.key.replica != header.replica || $0.key.first != header.first || $0.key.last != header.last
@@ -423,6 +423,6 @@ package final class ServedFolder: Served {
 
   func receivedCheckpoint(_ name: String, _ replicas: Set<ReplicaID>) {
     remote.settleDoubt(name)
-    looking.withLock { _ in state.withLock { $0.look?.outdate(with: replicas) } }
+    looking.withLock { state.withLock { $0.look?.outdate(with: replicas) } }
   }
 }

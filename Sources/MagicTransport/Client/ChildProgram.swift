@@ -14,11 +14,11 @@ final class ChildProgram: Sendable {
   private let status = Locked(Int32?.none)
 
   /// One is made at a time: another one that began before these ends are marked would inherit them, and keep them open.
-  private static let making = Locked(())
+  private static let making = NSLock()
 
   /// - Parameter words: the program, looked for as a shell does, and its arguments.
   init(_ words: [String]) throws {
-    (input, output, process) = try ChildProgram.making.withLock { _ in try ChildProgram.made(words) }
+    (input, output, process) = try ChildProgram.making.withLock { try ChildProgram.made(words) }
   }
 
   private static func made(_ words: [String]) throws -> (input: Int32, output: Int32, process: pid_t) {

@@ -82,7 +82,7 @@ package final class Owners: Sendable {
   private let logger: Logger?
   private let known = Locked(Known())
   /// Held by who writes the file, for as long as a disk takes. Who only looks does not wait for that.
-  private let writing = Locked(())
+  private let writing = NSLock()
 
   package init(besides tokens: URL, _ logger: Logger? = nil) throws {
     self.logger = logger
@@ -185,7 +185,7 @@ package final class Owners: Sendable {
   /// - Throws: `WireError` if the token has as many as it gets; `MagicDataError` with `busy` if the file is gone.
   package func claim(_ replica: ReplicaID, for name: String) throws -> Bool {
     if let owner = try owners()[replica] { return owner == name }
-    return try writing.withLock { _ in
+    return try writing.withLock {
       try locked {
         var owners = try ownersToWrite()
         if let owner = owners[replica] { return owner == name }

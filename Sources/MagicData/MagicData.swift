@@ -47,7 +47,7 @@ public final class MagicData: Sendable {
   /// there.
   /// - Throws: ``MagicDataError`` with `notFound` (no folder above, or no `file:` URL), `notADatabase` (a file of something
   ///   else, a damaged one, or the folder of a remote), `incompatible` (of a format that this version does not know),
-  ///   `notAllowed`, `busy` or `full`. A file of somebody else's is left as it is.
+  ///   `notAllowed`, `busy` or `full`. A file of somebody else's keeps what is in it.
   public convenience init(path: URL, reads: Reads = .copied) async throws {
     self.init(store: try Store(.file(DatabaseLocation(checking: path), mustExist: false), reads: reads))
   }
@@ -67,7 +67,8 @@ public final class MagicData: Sendable {
   /// ``AsyncMagical``, holds one.
   /// - Throws: ``MagicDataError`` with `transaction` in the body of one, which it would wait for; with `busy` or `failed` if
   ///   SQLite cannot close the file; with `busy`, and closed, if the file was moved while it was open, and the last commits
-  ///   stay in the log at its former name since it is open elsewhere. Calls to a database that is closed throw `failed`.
+  ///   stay in the log at its former name since it is open elsewhere; with `full` or `failed`, and closed, if they stay in the
+  ///   log since the disk takes no more: the next opening finds them there. Calls to a database that is closed throw `failed`.
   public func close() async throws {
     do {
       try await store.close()

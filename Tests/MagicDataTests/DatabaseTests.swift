@@ -100,8 +100,18 @@ import Testing
     try await MagicData(path: folder["db.sqlite"]).close()
     try await DatabaseQueue(path: folder["db.sqlite"].path).write { db in try db.execute(sql: "PRAGMA user_version = 2") }
     await #expect { _ = try await MagicData(path: folder["db.sqlite"]) } throws: {
-      ($0 as? MagicDataError)?.code == .incompatible
+      ($0 as? MagicDataError)?.code == .incompatible && "\($0)".contains(folder["db.sqlite"].path)
     }
+  }
+
+  /// To open one waits for who writes to it.
+  @Test(arguments: ["pipe.sqlite", "default.sqlite3"]) func aPipeIsNoDatabase(name: String) async throws {
+    #expect(mkfifo(folder[name].path, 0o600) == 0)
+    let path = name == "default.sqlite3" ? folder.url : folder[name]
+    await #expect { _ = try await MagicData(path: path) } throws: {
+      ($0 as? MagicDataError)?.code == .notADatabase && "\($0)".contains(folder[name].path)
+    }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path) == [name])
   }
 
   /// What was changed by hand ends nothing.
@@ -167,6 +177,27 @@ import Testing
     #expect(try await MagicData(path: folder["copy.db"]).object(of: Cat.self).map(\.name) == ["Tom"])
   }
 
+  /// SQLite takes the log of a database that was moved away for that of the one that is made there, and deletes it; the last
+  /// commits may be there alone.
+  @Test(arguments: [false, true]) func theLogOfADatabaseThatWasMovedAwayStays(isEmpty: Bool) async throws {
+    let (file, log) = (folder["db.sqlite"], folder["db.sqlite-wal"])
+    // As somebody leaves it who is killed.
+    let left: (file: Data, log: Data) = try await {
+      let magic = try await MagicData(path: file)
+      try await magic.update(Cat("Tom", 4))
+      return (try Data(contentsOf: file), try Data(contentsOf: log))
+    }()
+    for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: file.path + suffix) }
+    try left.log.write(to: log)
+    if isEmpty { try Data().write(to: file) }
+    await #expect { _ = try await MagicData(path: file) } throws: {
+      ($0 as? MagicDataError)?.code == .exists && "\($0)".contains(log.path)
+    }
+    #expect(try Data(contentsOf: log) == left.log)
+    try left.file.write(to: file)
+    #expect(try await MagicData(path: file).object(of: Cat.self).map(\.name) == ["Tom"])
+  }
+
   /// What takes a database's place does so as a whole, or not at all.
   @Test func aDatabaseThatCannotBeReplacedStays() async throws {
     let location = DatabaseLocation(folder["db"])
@@ -197,6 +228,36 @@ import Testing
     _ = try await MagicData.build(inPlaceOf: location) { try await $0.update(Cat("Kit", 1)) }
     #expect(try await MagicData(path: folder["db"]).object(of: Cat.self).map(\.name) == ["Kit"])
     #expect(!FileManager.default.fileExists(atPath: location.assets.path))
+  }
+
+  /// Who has it open at neither end of the building may have written to it all the same.
+  @Test func whatIsWrittenWhileItsPlaceIsToBeTakenStays() async throws {
+    let location = DatabaseLocation(folder["db"])
+    func use(_ body: (MagicData) async throws -> Void) async throws {
+      let magic = try await MagicData(path: folder["db"])
+      try await body(magic)
+      try await magic.close()
+    }
+    try await use { try await $0.update(Cat("Tom", 4)) }
+    await #expect {
+      try await MagicData.build(inPlaceOf: location) { made in
+        try await made.update(Cat("Kit", 1))
+        try await use { try await $0.update(Cat("Ann", 2)) }
+      }
+    } throws: { ($0 as? MagicDataError)?.code == .busy && "\($0)".contains("was written to") }
+    func names() async throws -> [String] {
+      var names: [String] = []
+      try await use { names = try await $0.object(of: Cat.self).map(\.name).sorted() }
+      return names
+    }
+    #expect(try await names() == ["Ann", "Tom"])
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder["db"].path).filter { $0.hasPrefix(".") } == [])
+    // Who only reads is in nobody's way.
+    _ = try await MagicData.build(inPlaceOf: location) { made in
+      try await made.update(Cat("Kit", 1))
+      #expect(try await names().count == 2)
+    }
+    #expect(try await names() == ["Kit"])
   }
 
   @Test func aDatabaseThatIsReadIsNotReplaced() async throws {

@@ -246,6 +246,19 @@ import Testing
       #expect(try Tool.sync.run("init", path("b\nc")).output.hasSuffix(#"/b\u000ac/default.sqlite3""# + "\n"))
     }
 
+    /// H-34: what a full disk leaves in the log alone is told of when the database is closed, and is in its file the next time.
+    @Test func aFullDiskAtTheEndIsTold() throws {
+      let disk = try FullDisk(folder)
+      let (file, log) = (path("a/default.sqlite3"), folder["a/default.sqlite3-wal"])
+      let result = try Tool.sync.run("init", path("a"), environment: disk.environment(file + ":", 8_192))
+      #expect(result.status == 9, "\(result)")
+      #expect(result.errors.contains(log.path), "\(result)")
+      func bytes() throws -> Int { try Data(contentsOf: log).count }
+      #expect(try bytes() > 32)
+      #expect(try Tool.sync.run("status", path("a")).status == 0)
+      #expect(try bytes() <= 32)
+    }
+
     /// H-33, H-29, F-23: the same in a folder, a bundle and a database that is being made. What others see is whole.
     @Test(arguments: ["remote", "notes.magicbundle"]) func aFullDiskUnderARemoteChangesNothing(name: String) async throws {
       let disk = try FullDisk(folder)
@@ -454,9 +467,10 @@ import Testing
         const char *prefix = getenv("FULL_DISK");
         char link[64], path[4096];
         snprintf(link, sizeof link, "/proc/self/fd/%d", file);
-        ssize_t length = readlink(link, path, sizeof path - 1);
+        ssize_t length = readlink(link, path, sizeof path - 2);
         if (!prefix || length < 0) return 0;
-        path[length] = 0;
+        // So that what begins in this way may be a file alone, and not those beside it.
+        strcpy(path + length, ":");
         if (strncmp(path, prefix, strlen(prefix))) return 0;
         if (room < 0) room = atol(getenv("FULL_DISK_ROOM"));
         if (count > (size_t)room) { errno = atoi(getenv("FULL_DISK_ERROR")); return 1; }

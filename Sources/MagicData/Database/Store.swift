@@ -15,6 +15,8 @@ package final class Store: Sendable {
   let database: any DatabaseWriter
   /// To the connections of `database`.
   let accesses = UsageCounter()
+  /// How closing them ended; `nil` until it has.
+  let closed = Locked<Result<Void, any Error>?>(nil)
   /// `nil` for a database in memory, which has one connection for everything.
   let lookUps: ShortReadPool?
   /// `nil` in memory.
@@ -89,6 +91,7 @@ package final class Store: Sendable {
       self.location = location
       identity = Identity(of: location, surroundings)
       assets = AssetFolder(location.assets)
+      try location.check()
       // One that has to be there and is not is told as that.
       let file = try mustExist && !location.exists ? DatabaseFile(location) : DatabaseFile.claim(location)
       self.file = file

@@ -35,19 +35,19 @@ extension Store {
     try closeUnused(empties: true)
   }
 
-  /// Closes all connections, once nobody uses one and nobody can any more.
+  /// Closes all connections, once nobody uses one and nobody can any more. Who comes while somebody does waits for that, and
+  /// hears the same.
   private func closeUnused(empties: Bool) throws {
-    let ended = Result { try lookUps?.end() }
-    var brought = Result<Void, any Error>.success(())
-    // Nobody writes to the WAL any more.
-    if let log, !log.end(empties: empties) {
-      if let file, !file.isInPlace {
-        brought = Result { try bringIn(displaced: file) }
-      } else {
-        // What stays in the WAL the next opening finds there.
-        try? bringIn(.full)
-      }
+    try closed.withLock { closed in
+      if closed == nil { closed = try closeAll(empties: empties) }
+      try closed?.get()
     }
+  }
+
+  /// - Returns: what is to be said of it, if all are closed.
+  private func closeAll(empties: Bool) throws -> Result<Void, any Error> {
+    let ended = Result { try lookUps?.end() }
+    let brought = Result { try bringInRest(empties: empties) }
     // Connections that read go last, and leave a WAL that is in the file already: without one the next opening would have to
     // write, also of who only reads, and while another process holds the lock (GRDB 102, 739).
     do {
@@ -61,8 +61,22 @@ extension Store {
       log?.clear()
       scratch?.remove()
     }
-    try ended.get()
-    try brought.get()
+    return ended.flatMap { _ in brought }
+  }
+
+  /// Nobody writes to the WAL any more.
+  private func bringInRest(empties: Bool) throws {
+    guard let log, let file, !log.end(empties: empties) else { return }
+    guard file.isInPlace else { return try bringIn(displaced: file) }
+    do {
+      try bringIn(.full)
+    } catch let error as DatabaseError where [.SQLITE_FULL, .SQLITE_IOERR].contains(error.resultCode) {
+      let path = file.location.file.path
+      throw MagicDataError(
+        error, "the last commits to \(path) stay in its log, without which it is not whole (\(path)-wal), until it is closed again")
+    } catch {
+      // It is open elsewhere, or may only be read: what stays in the WAL the next opening finds there.
+    }
   }
 
   /// Brings SQLite's WAL into the file, on the writer's own connection, also where that was the last to let go of the database.

@@ -115,7 +115,7 @@ extension DatabaseFile {
 
   /// Whether a database has a log at all, by its header's eighteenth byte (https://www.sqlite.org/fileformat.html, 1.3.3).
   private static func usesLog(_ file: URL) -> Bool {
-    let descriptor = open(file.path, O_RDONLY | O_CLOEXEC)
+    let descriptor = open(file.path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { return false }
     defer { close(descriptor) }
     var version: UInt8 = 0
@@ -135,7 +135,8 @@ extension DatabaseFile {
   ///
   /// - Parameter isShared: whether one that has locked them for itself alone does not count.
   private static func holder(of file: URL, from start: off_t, count: off_t, isShared: Bool = false) -> pid_t? {
-    let descriptor = open(file.path, O_RDONLY | O_CLOEXEC)
+    // A pipe in its place must not be waited for.
+    let descriptor = open(file.path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { return nil }
     defer { close(descriptor) }
     var lock = flock()

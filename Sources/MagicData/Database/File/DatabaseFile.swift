@@ -55,7 +55,7 @@ final class DatabaseFile: Sendable {
       let names = DatabaseFile.names(path)
       guard names > 1 else { return }
       guard maker != nil, round < DatabaseFile.mostLooks else {
-        throw maker.map(left(in:)) ?? DatabaseFile.linked(location.file, names, to: location.file)
+        throw maker.map { left(in: $0, names) } ?? DatabaseFile.linked(location.file, names, to: location.file)
       }
       usleep(10_000)
     }
@@ -79,19 +79,23 @@ final class DatabaseFile: Sendable {
     }
   }
 
-  private func left(in maker: URL) -> MagicDataError {
-    MagicDataError(
+  private func left(in maker: URL, _ names: Int) -> MagicDataError {
+    guard FileIdentity(of: DatabaseLocation.made(in: maker)) == identity else {
+      return DatabaseFile.linked(
+        location.file, names, to: location.file, "; one may be in \(maker.path), which this user cannot look into")
+    }
+    return MagicDataError(
       .notAllowed,
       """
       \(location.file.path) has a second name in \(maker.path), which was left by whoever made it: delete that folder, as the user whose it is, unless somebody is making a database here
       """)
   }
 
-  private static func linked(_ file: URL, _ names: Int, to database: URL) -> MagicDataError {
+  private static func linked(_ file: URL, _ names: Int, to database: URL, _ where: String = "") -> MagicDataError {
     MagicDataError(
       .notAllowed,
       """
-      \(file.path) has \(names) names (hard links), and by two of them commits are lost: delete the other one if it is a copy's. Or, while nobody has the database open, make files of its own of \
+      \(file.path) has \(names) names (hard links)\(`where`), and by two of them commits are lost: delete the other one if it is a copy's. Or, while nobody has the database open, make files of its own of \
       \(database.path) and its -wal (`cp X Y && mv Y X`), and delete its -shm; it goes on under a fresh replica id
       """)
   }

@@ -73,6 +73,11 @@ package struct DatabaseLocation: Sendable, Equatable {
         .notFound,
         "\(file.path) is a link that leads back to itself, or through too many others; mend or delete it, or name another path")
     }
+    var status = stat()
+    guard stat(file.path, &status) != 0 || [S_IFREG, S_IFDIR].contains(status.st_mode & S_IFMT) else {
+      // Who opens a pipe waits for who writes to it.
+      throw MagicDataError(.notADatabase, "\(file.path) is a pipe, a socket or a device, and no file; name another path")
+    }
     guard let folder, FileManager.default.fileExists(atPath: folder.path) else { return }
     guard DatabaseLocation.isFolder(folder) else {
       throw MagicDataError(

@@ -24,14 +24,20 @@ extension MagicData {
   ) async throws -> Result {
     // What it takes the place of has to be a database of ours, or nothing.
     var unsent: Set<String> = []
+    var former: OpenFile.State?
     if location.exists {
       let store = try Store(.file(location, mustExist: true))
       unsent = try await store.read { db in try UnsentAssets(db).names }
-      try await store.closeWhole(.full)
-      try location.alone {}
+      // With nothing in its log, which the next one who only reads would bring into it once more.
+      try await store.close()
+      try location.alone {
+        // What is written later has a later time: a file system tells times apart that are some milliseconds from each other.
+        usleep(20_000)
+        former = OpenFile.State(of: location.file)
+      }
     }
     let replaced = ReplacedAssets(folder: AssetFolder(location.assets), unsent: unsent)
-    return try await location.make(replacing: true) { aside in
+    return try await location.make(replacing: former) { aside in
       try await fill(Store(.file(aside, mustExist: false), replaced: replaced), body)
     }
   }
@@ -41,7 +47,7 @@ extension MagicData {
     let magic = MagicData(store: store)
     do {
       let result = try await body(magic)
-      try await magic.store.closeWhole(.truncate)
+      try await magic.store.closeWhole()
       return result
     } catch {
       try? await magic.close()
@@ -62,14 +68,15 @@ extension DatabaseLocation {
   /// Moves what `body` makes aside, in the folder where it belongs, to this location, where nothing may be yet. The database
   /// file comes last and is never there without its assets; what is there is on the disk.
   ///
-  /// - Parameter replacing: whether what is there makes way.
+  /// - Parameter former: the file that makes way, as it was when it was looked at; `nil` if none may be there.
+  /// - Throws: `busy` if that was written to meanwhile.
   func make<Result>(
-    replacing: Bool = false, _ body: (_ aside: DatabaseLocation) async throws -> Result
+    replacing former: OpenFile.State? = nil, _ body: (_ aside: DatabaseLocation) async throws -> Result
   ) async throws -> Result {
     try check()
     // Where no database is, what lies there is not its.
-    let replaces = replacing && exists
-    if !replaces { try checkIsClear() }
+    let replaced = exists ? former : nil
+    if replaced == nil { try checkIsClear() }
     let isFolderNew = folder.map { !FileManager.default.fileExists(atPath: $0.path) } ?? false
     try makeFolder()
     let scratch = try ScratchFolder(DatabaseLocation.scratchPurpose, in: file.deletingLastPathComponent())
@@ -81,8 +88,8 @@ extension DatabaseLocation {
       if isFolderNew, let folder { rmdir(folder.path) }
     }
     let result = try await body(aside)
-    if replaces, exists {
-      try alone(replaces: true) { try replace(with: aside) }
+    if let replaced, exists {
+      try alone(replacing: replaced) { try replace(with: aside) }
     } else {
       try checkIsClear()
       try take(aside)
@@ -97,16 +104,11 @@ extension DatabaseLocation {
     return result
   }
 
-  /// SQLite would take what is left of a database that was deleted for this one's, and put it in its place; and assets that are
-  /// left may be the only ones of a database that was moved away, which this one would clear up.
+  /// Assets that are left may be the only ones of a database that was moved away, which this one would clear up.
   private func checkIsClear() throws {
     guard !exists else { return }
     try DatabaseFile.checkLog(of: self)
-    let left = [(hasClearLog, "-wal"), ((DurableFile.lastWritten(beside("-journal"))?.bytes ?? 0) == 0, "-journal")]
-    for (isClear, suffix) in left where !isClear {
-      throw MagicDataError(
-        .exists, "\(beside(suffix).path) is left of a database that was deleted or moved away; delete it, or name another path")
-    }
+    try checkHasNoOthersLog()
     if hasOthersAssets {
       throw MagicDataError(
         .exists,
@@ -114,6 +116,20 @@ extension DatabaseLocation {
         \(assets.path) is left of a database that was deleted or moved away; put that back beside it, move or delete the folder, or name another path
         """)
     }
+  }
+
+  /// SQLite would take what is left of a database that was deleted or moved away for this one's: a log it deletes, which may
+  /// be the only place where the last commits of that one are; a journal it puts in this one's place.
+  func checkHasNoOthersLog() throws {
+    let journal = DurableFile.lastWritten(beside("-journal"))?.bytes ?? 0
+    // Looked at before the file: who makes a database just now has it before its journal, and something in it before its log.
+    let left = !hasClearLog && (!exists || isEmpty) ? "-wal" : journal > 0 && !exists ? "-journal" : nil
+    guard let left else { return }
+    throw MagicDataError(
+      .exists,
+      """
+      \(beside(left).path) is left of a database that was deleted or moved away, and may have its last commits alone; put that back beside it, or delete it, or name another path
+      """)
   }
 
   private var unfinished: URL { assets.appendingPathComponent(AssetFolder.unfinished) }
@@ -130,10 +146,10 @@ extension DatabaseLocation {
 
   /// Does something while nobody else reads or writes the database, which has all in its file then.
   ///
-  /// - Parameter replaces: whether another file has its name afterwards. Who has opened this one and not yet read it can write
+  /// - Parameter former: the file, if another has its name afterwards. Who has opened this one and not yet read it can write
   ///   nothing to it then: SQLite looks whether a file without a WAL still has its name.
-  /// - Throws: `busy` if somebody has it open and has read it.
-  fileprivate func alone(replaces: Bool = false, _ body: () throws -> Void) throws {
+  /// - Throws: `busy` if somebody has it open and has read it, or has written to it since it was so.
+  fileprivate func alone(replacing former: OpenFile.State? = nil, _ body: () throws -> Void) throws {
     var connection: OpaquePointer?
     defer { sqlite3_close(connection) }
     func run(_ statements: String...) throws {
@@ -151,16 +167,22 @@ extension DatabaseLocation {
     try check(sqlite3_open_v2(file.path, &connection, SQLITE_OPEN_READWRITE, nil))
     sqlite3_busy_timeout(connection, 1_000)
     // Whoever opens a database without a log has to write one. The mode is changed only where there is none.
-    var isKept: Int32 = replaces ? 0 : 1
+    var isKept: Int32 = former == nil ? 1 : 0
     sqlite3_file_control(connection, "main", SQLITE_FCNTL_PERSIST_WAL, &isKept)
     // Whoever reads a database in WAL mode holds a lock on its file until he closes it.
     try run("PRAGMA locking_mode = EXCLUSIVE", "PRAGMA wal_checkpoint")
-    if replaces { try run("PRAGMA journal_mode = DELETE") }
+    if let former {
+      guard OpenFile.State(of: file) == former else {
+        throw MagicDataError(
+          .busy, "\(file.path) was written to while what takes its place was made, and stays; close what uses it, and try again")
+      }
+      try run("PRAGMA journal_mode = DELETE")
+    }
     try run("BEGIN IMMEDIATE")
     do {
       try body()
     } catch {
-      if replaces { try? run("ROLLBACK", "PRAGMA journal_mode = WAL") }
+      if former != nil { try? run("ROLLBACK", "PRAGMA journal_mode = WAL") }
       throw error
     }
   }
@@ -271,11 +293,11 @@ extension DatabaseLocation {
 
 extension Store {
   /// Closes the database, with all in its file: else an error.
-  fileprivate func closeWhole(_ mode: Database.CheckpointMode) async throws {
+  fileprivate func closeWhole() async throws {
     commits.close()
     do {
       try await accessing {
-        try await database.writeWithoutTransaction { [log] db in try log?.checkpoint(mode, onWriter: db) }
+        try await database.writeWithoutTransaction { [log] db in try log?.checkpoint(.truncate, onWriter: db) }
       }
       try await closeConnections()
     } catch  where !(error is CancellationError) {

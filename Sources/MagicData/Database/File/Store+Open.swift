@@ -23,7 +23,6 @@ extension Store {
     let location = file.location
     let log = WriteAheadLog(file)
     let path = location.file.path
-    try location.check()
     if mustExist {
       guard location.exists else {
         throw access(path, F_OK) != 0 && errno == EACCES
@@ -33,6 +32,7 @@ extension Store {
     } else {
       try location.makeFolder()
     }
+    try location.checkHasNoOthersLog()
     do {
       let configuration = configuration(mustExist: mustExist, file, log, reads: reads)
       // SQLite lets nobody wait who makes a file one with a WAL while somebody else does.
@@ -41,6 +41,8 @@ extension Store {
         try DatabasePool(path: path, configuration: configuration)
       }
       return (log, pool, lookUps(file, reads))
+    } catch let error as MagicDataError where error.code == .incompatible {
+      throw MagicDataError(error.code, "\(path) could not be opened: \(error.message)", cause: error.cause)
     } catch {
       throw MagicDataError(error, "\(path) could not be opened")
     }
@@ -73,7 +75,8 @@ extension Store {
     configuration.foreignKeysEnabled = false
     // A transaction of ours lasts over several accesses; the gate keeps others out of it.
     configuration.allowsUnsafeTransactions = true
-    // Runs before the file is changed in any way, so that a file of somebody else's stays as it was.
+    // Runs before anything is written, so that a file of somebody else's keeps what it says. (The last connection that closes
+    // brings its log into it, whoever's it is.)
     configuration.prepareDatabase { db in
       try file?.noteOpening(writes: !db.configuration.readonly)
       PropertyReader.add(to: db)
@@ -115,7 +118,7 @@ extension Store {
       guard format == Statements.format else {
         throw MagicDataError(
           .incompatible,
-          "the database has format \(format ?? 0), and this version knows \(Statements.format); use a newer version")
+          "it has format \(format ?? 0), and this version knows \(Statements.format); use a newer version")
       }
       return
     }
@@ -135,7 +138,7 @@ extension Store {
       throw MagicDataError(
         .notADatabase,
         isEmpty
-          ? "there is nothing in it, as where a program was killed while it made the database: `magic-sync init` completes it, or delete it"
+          ? "there is nothing in it, as where a program was killed, or the disk was full, while it made the database: `magic-sync init` completes it, or delete it, with its -wal and -shm"
           : "it is an SQLite file, and no MagicData database")
     }
   }

@@ -32,7 +32,7 @@ static void end_thread(void *of_thread) {
   COpenings *ended = of_thread;
   // What is let go of may open others.
   ended->isWatched = false;
-  let_go(ended);
+  __atomic_load_n(&let_go, __ATOMIC_ACQUIRE)(ended);
 }
 
 #ifdef __APPLE__

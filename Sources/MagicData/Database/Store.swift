@@ -134,11 +134,8 @@ package final class Store: Sendable {
   package func checkIsInPlace() throws { try file?.checkIsInPlace() }
 
   deinit {
-    // Before the pool's: the last connection that closes takes the WAL into the file, if it can write.
-    log?.end(empties: false)
-    try? lookUps?.end()
-    if !isClosed, let file, !file.isInPlace { try? bringIn(displaced: file) }
-    if scratch != nil { try? database.close() }
+    // Nobody has it any more. GRDB would close who writes last, and that would delete a log without which others cannot read.
+    if closed.withLock({ $0 == nil }) { _ = try? closeAll(empties: true) }
   }
 
   /// The id of the file; `nil` if it is new.

@@ -44,8 +44,10 @@ extension Store {
     }
   }
 
+  /// For who has the database alone.
+  ///
   /// - Returns: what is to be said of it, if all are closed.
-  private func closeAll(empties: Bool) throws -> Result<Void, any Error> {
+  func closeAll(empties: Bool) throws -> Result<Void, any Error> {
     let ended = Result { try lookUps?.end() }
     let brought = Result { try bringInRest(empties: empties) }
     // Connections that read go last, and leave a WAL that is in the file already: without one the next opening would have to

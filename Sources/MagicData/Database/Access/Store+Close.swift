@@ -75,7 +75,8 @@ extension Store {
     } catch let error as DatabaseError where [.SQLITE_FULL, .SQLITE_IOERR].contains(error.resultCode) {
       let path = file.location.file.path
       throw MagicDataError(
-        error, "the last commits to \(path) stay in its log, without which it is not whole (\(path)-wal), until it is closed again")
+        error,
+        "the last commits to \(path) stay in its log (\(path)-wal), without which it is not whole, until it is closed again")
     } catch {
       // It is open elsewhere, or may only be read: what stays in the WAL the next opening finds there.
     }

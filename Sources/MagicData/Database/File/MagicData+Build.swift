@@ -174,7 +174,8 @@ extension DatabaseLocation {
     if let former {
       guard OpenFile.State(of: file) == former else {
         throw MagicDataError(
-          .busy, "\(file.path) was written to while what takes its place was made, and stays; close what uses it, and try again")
+          .busy,
+          "\(file.path) was written to while what takes its place was made, and stays; close what uses it, and try again")
       }
       try run("PRAGMA journal_mode = DELETE")
     }
